@@ -1,0 +1,161 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pl_status open_read(const char *path, int *fd, pl_error *err)
+{
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd >= 0)
+        return PL_OK;
+    return pl_fail(err, errno == ENOENT ? PL_ENOTFOUND : PL_EIO, "%s: %s", path, strerror(errno));
+}
+
+pl_status pl_map_open(pl_map *map, const char *path, pl_error *err)
+{
+    *map = (pl_map){0};
+    int fd;
+    PL_TRY(open_read(path, &fd, err));
+    struct stat st;
+    pl_status status = PL_OK;
+    if (fstat(fd, &st) != 0)
+        status = pl_fail(err, PL_EIO, "%s: %s", path, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        status = pl_fail(err, PL_EIO, "%s: not a regular file", path);
+    else if (st.st_size > 0) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        if (p == MAP_FAILED)
+            status = pl_fail(err, PL_EIO, "%s: map of %lld bytes: %s", path, (long long)st.st_size, strerror(errno));
+        else
+            *map = (pl_map){.data = p, .size = (size_t)st.st_size};
+    }
+    close(fd);
+    return status;
+}
+
+void pl_map_close(pl_map *map)
+{
+    if (map->data)
+        munmap((void *)(uintptr_t)map->data, map->size);
+    *map = (pl_map){0};
+}
+
+pl_status pl_file_read(pl_buf *buf, const char *path, pl_error *err)
+{
+    int fd = STDIN_FILENO;
+    bool own = strcmp(path, "-") != 0;
+    if (own)
+        PL_TRY(open_read(path, &fd, err));
+    pl_status status = PL_OK;
+    char chunk[65536];
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            status = pl_fail(err, PL_EIO, "%s: %s", path, strerror(errno));
+        if (n <= 0)
+            break;
+        status = pl_buf_add(buf, chunk, (size_t)n, err);
+        if (status != PL_OK)
+            break;
+    }
+    if (own)
+        close(fd);
+    return status;
+}
+
+pl_status pl_file_create(pl_file_out *out, const char *path, pl_error *err)
+{
+    *out = (pl_file_out){.fd = -1};
+    size_t n = strlen(path) + 32;
+    out->path = strdup(path);
+    out->temp = malloc(n);
+    if (!out->path || !out->temp) {
+        pl_file_abandon(out);
+        return pl_fail(err, PL_ENOMEM, "%s: no memory for its name", path);
+    }
+    snprintf(out->temp, n, "%s.%ld.XXXXXX", path, (long)getpid());
+    out->fd = mkostemp(out->temp, O_CLOEXEC);
+    if (out->fd < 0) {
+        pl_status status = pl_fail(err, PL_EIO, "%s: cannot be created: %s", path, strerror(errno));
+        free(out->temp);
+        out->temp = NULL;
+        pl_file_abandon(out);
+        return status;
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    (void)fchmod(out->fd, 0666 & ~mask); /* mkostemp makes it private; the final file follows the umask */
+    return PL_OK;
+}
+
+pl_status pl_file_write(pl_file_out *out, const void *bytes, size_t n, pl_error *err)
+{
+    const char *p = bytes;
+    while (n) {
+        ssize_t w = write(out->fd, p, n);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w < 0)
+            return pl_fail(err, PL_EIO, "%s: write: %s", out->path, strerror(errno));
+        p += w;
+        n -= (size_t)w;
+    }
+    return PL_OK;
+}
+
+pl_status pl_file_commit(pl_file_out *out, pl_error *err)
+{
+    pl_status status = PL_OK;
+    if (fsync(out->fd) != 0)
+        status = pl_fail(err, PL_EIO, "%s: flush: %s", out->path, strerror(errno));
+    if (close(out->fd) != 0 && status == PL_OK)
+        status = pl_fail(err, PL_EIO, "%s: close: %s", out->path, strerror(errno));
+    out->fd = -1;
+    if (status == PL_OK && rename(out->temp, out->path) != 0)
+        status = pl_fail(err, PL_EIO, "%s: rename: %s", out->path, strerror(errno));
+    if (status == PL_OK) {
+        free(out->temp);
+        out->temp = NULL;
+    }
+    pl_file_abandon(out);
+    return status;
+}
+
+void pl_file_abandon(pl_file_out *out)
+{
+    if (out->fd >= 0)
+        close(out->fd);
+    if (out->temp)
+        unlink(out->temp);
+    free(out->temp);
+    free(out->path);
+    *out = (pl_file_out){.fd = -1};
+}
+
+pl_status pl_file_put(const char *path, const void *bytes, size_t n, pl_error *err)
+{
+    pl_file_out out;
+    PL_TRY(pl_file_create(&out, path, err));
+    pl_status status = pl_file_write(&out, bytes, n, err);
+    if (status == PL_OK)
+        return pl_file_commit(&out, err);
+    pl_file_abandon(&out);
+    return status;
+}
+
+char *pl_path_join(const char *dir, const char *name)
+{
+    size_t n = strlen(dir) + strlen(name) + 2;
+    char *path = malloc(n);
+    if (path)
+        snprintf(path, n, "%s/%s", dir, name);
+    return path;
+}

@@ -1,0 +1,39 @@
+/* Files: mapped read-only, read whole under a cap, written whole or not at all. */
+#ifndef PL_BASE_FILE_H
+#define PL_BASE_FILE_H
+
+#include "base/buf.h"
+
+typedef struct pl_map {
+    const unsigned char *data; /* NULL for an empty file */
+    size_t size;
+} pl_map;
+
+/* Map a regular file read-only and shared. The mapping outlives the descriptor. PL_ENOTFOUND, PL_EIO. */
+pl_status pl_map_open(pl_map *map, const char *path, pl_error *err);
+void pl_map_close(pl_map *map);
+
+/* Append the whole file to buf, whose cap bounds it. PL_ENOTFOUND, PL_EIO, PL_ELIMIT. "-" reads standard input. */
+pl_status pl_file_read(pl_buf *buf, const char *path, pl_error *err);
+
+/* A file in the making: written beside its final name, moved there by commit. */
+typedef struct pl_file_out {
+    int fd;
+    char *path; /* final name */
+    char *temp; /* name while it is written */
+} pl_file_out;
+
+pl_status pl_file_create(pl_file_out *out, const char *path, pl_error *err);
+pl_status pl_file_write(pl_file_out *out, const void *bytes, size_t n, pl_error *err);
+/* Flush to the disk and rename. On failure the temporary file is removed and the old file stands. */
+pl_status pl_file_commit(pl_file_out *out, pl_error *err);
+/* Give it up: the temporary file is removed. Safe after commit and on a zeroed struct with fd -1. */
+void pl_file_abandon(pl_file_out *out);
+
+/* Create, write, commit. */
+pl_status pl_file_put(const char *path, const void *bytes, size_t n, pl_error *err);
+
+/* dir + "/" + name in fresh memory (free with free); NULL without memory. */
+char *pl_path_join(const char *dir, const char *name);
+
+#endif
