@@ -3,7 +3,7 @@
 # Exactness needs these: no contraction of a*b+c behind our back, no reassociation, denormals on.
 add_compile_options(-ffp-contract=off -fno-fast-math -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes
                     -Wmissing-prototypes -Wvla -fno-strict-overflow)
-add_compile_definitions(_POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
+add_compile_definitions(_GNU_SOURCE)
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
 
 if(PACELINE_SANITIZE)

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* sched_getaffinity */
 #include "base/threads.h"
 
 #include <errno.h>
