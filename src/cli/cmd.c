@@ -1,0 +1,96 @@
+/* What the commands share: failing, printing, finding the model. */
+#include "cli/cmd.h"
+
+#include "base/file.h"
+#include "base/threads.h"
+#include "cli/version.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int cmd_fail(const pl_settings *settings, const pl_error *err)
+{
+    fprintf(stderr, "paceline %s: %s\n", settings->command->name, err->message);
+    if (err->status == PL_ECANCELED)
+        return CMD_INTERRUPTED;
+    return err->status == PL_EINVAL ? CMD_USAGE : CMD_FAILED;
+}
+
+int cmd_threads(const pl_settings *settings)
+{
+    int64_t n = pl_set_int(settings, PL_SET_THREADS);
+    return n > 0 ? (int)n : pl_cpu_count();
+}
+
+pl_status cmd_print(const char *bytes, size_t n, pl_error *err)
+{
+    if ((n && fwrite(bytes, 1, n, stdout) != n) || fflush(stdout) != 0)
+        return pl_fail(err, PL_EIO, "standard output: %s", strerror(errno));
+    return PL_OK;
+}
+
+static bool has_config(const char *dir)
+{
+    char *path = pl_path_join(dir, "config.json");
+    bool found = path && access(path, R_OK) == 0;
+    free(path);
+    return found;
+}
+
+/* base/models/nano when it holds a config, else NULL. Fresh memory. */
+static char *nano_under(const char *base)
+{
+    char *dir = pl_path_join(base, "models/nano");
+    if (dir && has_config(dir))
+        return dir;
+    free(dir);
+    return NULL;
+}
+
+/* The build tree puts the program at build/PRESET/, an install at PREFIX/bin: look in the program's folder and above it. */
+static char *nano_near_program(void)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return NULL;
+    path[n] = '\0';
+    for (int up = 0; up < 4; up++) {
+        char *slash = strrchr(path, '/');
+        if (!slash || slash == path)
+            return NULL;
+        *slash = '\0';
+        char *dir = nano_under(path);
+        if (!dir) {
+            char *share = pl_path_join(path, "share/paceline");
+            dir = share ? nano_under(share) : NULL;
+            free(share);
+        }
+        if (dir)
+            return dir;
+    }
+    return NULL;
+}
+
+pl_status cmd_model_dir(const pl_settings *settings, char **dir, pl_error *err)
+{
+    const char *given = pl_set_text(settings, PL_SET_MODEL);
+    if (*given) {
+        *dir = strdup(given);
+        return *dir ? PL_OK : pl_fail(err, PL_ENOMEM, "no memory for the model's name");
+    }
+    *dir = nano_near_program();
+    if (!*dir)
+        *dir = nano_under(PACELINE_SHARE);
+    if (!*dir)
+        *dir = nano_under(".");
+    if (*dir)
+        return PL_OK;
+    return pl_fail_param(err, PL_ENOTFOUND, "model",
+                         "no -m DIR given, and models/nano is neither near the program nor in %s nor here",
+                         PACELINE_SHARE);
+}

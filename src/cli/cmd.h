@@ -1,0 +1,33 @@
+/* The commands. One file each, src/cli/cmd_NAME.c, with `int cmd_NAME(const pl_settings *settings)`; the build finds them
+ * by name. Settings arrive checked. */
+#ifndef PL_CLI_CMD_H
+#define PL_CLI_CMD_H
+
+#include "base/settings.h"
+
+/* What a command returns; main exits with it. */
+enum {
+    CMD_OK = 0,
+    CMD_FAILED = 1,       /* said why on standard error */
+    CMD_USAGE = 2,        /* the request itself was wrong */
+    CMD_INTERRUPTED = 130 /* Ctrl-C */
+};
+
+typedef int cmd_fn(const pl_settings *settings);
+
+cmd_fn cmd_serve, cmd_run, cmd_inspect, cmd_synth, cmd_tokenize, cmd_logits, cmd_trace, cmd_drafts, cmd_bench;
+
+/* Print "paceline NAME: MESSAGE" on standard error; the exit code that fits err (CMD_USAGE for PL_EINVAL). */
+int cmd_fail(const pl_settings *settings, const pl_error *err);
+
+/* The checkpoint folder that -m names, or the embedded model's: looked for beside and above the program, then in the
+ * install prefix's share/paceline, then in the working folder. Fresh memory (free with free). PL_ENOTFOUND. */
+pl_status cmd_model_dir(const pl_settings *settings, char **dir, pl_error *err);
+
+/* --threads, with "auto" made a number. */
+int cmd_threads(const pl_settings *settings);
+
+/* Write the buffer to standard output and flush; PL_EIO when it cannot be (a full disk, a closed pipe). */
+pl_status cmd_print(const char *bytes, size_t n, pl_error *err);
+
+#endif

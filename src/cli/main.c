@@ -1,0 +1,112 @@
+/* The program: `paceline COMMAND ...`. Finds the command, reads its settings, runs it, exits with its code. */
+#include "cli/cmd.h"
+#include "cli/version.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct built_command {
+    const char *name;
+    cmd_fn *run;
+} built_command;
+
+/* commands.inc is made by the build from the cmd_*.c files that are there. */
+static const built_command built[] = {
+#define PL_COMMAND(name) {#name, cmd_##name},
+#include "cli/commands.inc"
+#undef PL_COMMAND
+};
+
+enum { TEXT_CAP = 1 << 20 };
+
+static cmd_fn *find_built(const char *name)
+{
+    for (size_t i = 0; i < sizeof built / sizeof *built; i++)
+        if (strcmp(built[i].name, name) == 0)
+            return built[i].run;
+    return NULL;
+}
+
+static int print_buf(pl_buf *text, pl_status status, pl_error *err)
+{
+    if (status == PL_OK)
+        status = cmd_print(text->data, text->len, err);
+    pl_buf_free(text);
+    if (status == PL_OK)
+        return CMD_OK;
+    fprintf(stderr, "paceline: %s\n", err->message);
+    return CMD_FAILED;
+}
+
+static int print_version(void)
+{
+    pl_error err;
+    pl_buf text;
+    pl_buf_init(&text, TEXT_CAP, "version");
+    return print_buf(&text, pl_buf_adds(&text, "paceline " PACELINE_VERSION "\n", &err), &err);
+}
+
+static pl_status overview(pl_buf *out, pl_error *err)
+{
+    PL_TRY(pl_buf_adds(
+        out, "paceline: exact inference for DeepSeek-V4.1 checkpoints\n\nusage: paceline COMMAND [SETTINGS]\n\n", err));
+    for (const pl_command *c = pl_command_table; c->name; c++)
+        if (find_built(c->name))
+            PL_TRY(pl_buf_addf(out, err, "  %-10s %s\n", c->name, c->summary));
+    return pl_buf_adds(
+        out,
+        "\n`paceline help COMMAND` tells a command's settings, `paceline help environment` the variables\n"
+        "they may come from; `paceline --version` the version.\n",
+        err);
+}
+
+/* `paceline help`, `paceline help environment`, `paceline help COMMAND`. */
+static int print_help(const char *topic)
+{
+    pl_error err;
+    pl_buf text;
+    pl_buf_init(&text, TEXT_CAP, "help");
+    if (!topic)
+        return print_buf(&text, overview(&text, &err), &err);
+    if (strcmp(topic, "environment") == 0)
+        return print_buf(&text, pl_settings_doc(&text, &err), &err);
+    const pl_command *command = pl_command_find(topic);
+    if (command && find_built(topic))
+        return print_buf(&text, pl_settings_help(command, &text, &err), &err);
+    fprintf(stderr, "paceline: no command \"%s\"; `paceline help` lists them\n", topic);
+    return CMD_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    /* A reader that goes away is an error of write(), reported like any other, not a silent death. */
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        print_help(NULL);
+        return CMD_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+        return print_version();
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return print_help(argc > 2 ? argv[2] : NULL);
+    const pl_command *command = pl_command_find(name);
+    cmd_fn *run = find_built(name);
+    if (!command || !run) {
+        fprintf(stderr, "paceline: no command \"%s\"; `paceline help` lists them\n", name);
+        return CMD_USAGE;
+    }
+    pl_error err;
+    pl_settings settings;
+    if (pl_settings_parse(&settings, command, argc - 2, argv + 2, environ, &err) != PL_OK) {
+        fprintf(stderr, "paceline %s: %s\n", name, err.message);
+        return CMD_USAGE;
+    }
+    if (settings.version)
+        return print_version();
+    if (settings.help)
+        return print_help(name);
+    return run(&settings);
+}
