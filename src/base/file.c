@@ -71,28 +71,64 @@ pl_status pl_file_read(pl_buf *buf, const char *path, pl_error *err)
     return status;
 }
 
+/* What the final name is now. A symbolic link is followed, so that the file it points to is replaced and not the link. A
+ * device or a pipe is written straight: a rename would put a plain file in the place of /dev/null. */
+static pl_status look_at_target(pl_file_out *out, const char *path, bool *straight, pl_error *err)
+{
+    struct stat st;
+    *straight = false;
+    char *real = realpath(path, NULL);
+    if (real) {
+        free(out->path);
+        out->path = real;
+    }
+    if (stat(path, &st) != 0)
+        return PL_OK; /* nothing there yet */
+    if (S_ISDIR(st.st_mode))
+        return pl_fail(err, PL_EIO, "%s: is a folder", path);
+    *straight = !S_ISREG(st.st_mode);
+    return PL_OK;
+}
+
+static pl_status open_target(pl_file_out *out, const char *path, pl_error *err)
+{
+    bool straight;
+    PL_TRY(look_at_target(out, path, &straight, err));
+    if (straight) {
+        out->fd = open(path, O_WRONLY | O_CLOEXEC);
+    } else {
+        size_t n = strlen(out->path) + 32;
+        out->temp = malloc(n);
+        if (!out->temp)
+            return pl_fail(err, PL_ENOMEM, "%s: no memory for its name", path);
+        snprintf(out->temp, n, "%s.%ld.XXXXXX", out->path, (long)getpid());
+        out->fd = mkostemp(out->temp, O_CLOEXEC);
+    }
+    if (out->fd < 0) {
+        int why = errno;
+        free(out->temp); /* never came to be: not ours to remove */
+        out->temp = NULL;
+        return pl_fail(err, PL_EIO, "%s: cannot be created: %s", path, strerror(why));
+    }
+    return PL_OK;
+}
+
 pl_status pl_file_create(pl_file_out *out, const char *path, pl_error *err)
 {
     *out = (pl_file_out){.fd = -1};
-    size_t n = strlen(path) + 32;
     out->path = strdup(path);
-    out->temp = malloc(n);
-    if (!out->path || !out->temp) {
-        pl_file_abandon(out);
+    if (!out->path)
         return pl_fail(err, PL_ENOMEM, "%s: no memory for its name", path);
-    }
-    snprintf(out->temp, n, "%s.%ld.XXXXXX", path, (long)getpid());
-    out->fd = mkostemp(out->temp, O_CLOEXEC);
-    if (out->fd < 0) {
-        pl_status status = pl_fail(err, PL_EIO, "%s: cannot be created: %s", path, strerror(errno));
-        free(out->temp);
-        out->temp = NULL;
+    pl_status status = open_target(out, path, err);
+    if (status != PL_OK) {
         pl_file_abandon(out);
         return status;
     }
-    mode_t mask = umask(0);
-    umask(mask);
-    (void)fchmod(out->fd, 0666 & ~mask); /* mkostemp makes it private; the final file follows the umask */
+    if (out->temp) {
+        mode_t mask = umask(0);
+        umask(mask);
+        (void)fchmod(out->fd, 0666 & ~mask); /* mkostemp makes it private; the final file follows the umask */
+    }
     return PL_OK;
 }
 
@@ -114,12 +150,12 @@ pl_status pl_file_write(pl_file_out *out, const void *bytes, size_t n, pl_error 
 pl_status pl_file_commit(pl_file_out *out, pl_error *err)
 {
     pl_status status = PL_OK;
-    if (fsync(out->fd) != 0)
+    if (out->temp && fsync(out->fd) != 0)
         status = pl_fail(err, PL_EIO, "%s: flush: %s", out->path, strerror(errno));
     if (close(out->fd) != 0 && status == PL_OK)
         status = pl_fail(err, PL_EIO, "%s: close: %s", out->path, strerror(errno));
     out->fd = -1;
-    if (status == PL_OK && rename(out->temp, out->path) != 0)
+    if (status == PL_OK && out->temp && rename(out->temp, out->path) != 0)
         status = pl_fail(err, PL_EIO, "%s: rename: %s", out->path, strerror(errno));
     if (status == PL_OK) {
         free(out->temp);

@@ -16,11 +16,12 @@ void pl_map_close(pl_map *map);
 /* Append the whole file to buf, whose cap bounds it. PL_ENOTFOUND, PL_EIO, PL_ELIMIT. "-" reads standard input. */
 pl_status pl_file_read(pl_buf *buf, const char *path, pl_error *err);
 
-/* A file in the making: written beside its final name, moved there by commit. */
+/* A file in the making: written beside its final name, moved there by commit. Links are followed; a device or a pipe
+ * ("/dev/stdout") is written straight. */
 typedef struct pl_file_out {
     int fd;
     char *path; /* final name */
-    char *temp; /* name while it is written */
+    char *temp; /* name while it is written; NULL for a device or a pipe */
 } pl_file_out;
 
 pl_status pl_file_create(pl_file_out *out, const char *path, pl_error *err);

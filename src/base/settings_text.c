@@ -13,8 +13,6 @@ static pl_status whole_number(const pl_setting *s, pl_buf *out, pl_error *err)
 {
     if (s->imin == INT64_MIN && s->imax == INT64_MAX)
         return pl_buf_adds(out, "a whole number of 64 bits", err);
-    if (s->imax >= INT32_MAX)
-        return pl_buf_addf(out, err, "a whole number from %" PRId64, s->imin);
     return pl_buf_addf(out, err, "a whole number from %" PRId64 " to %" PRId64, s->imin, s->imax);
 }
 

@@ -17,15 +17,16 @@ static const built_command built[] = {
 #define PL_COMMAND(name) {#name, cmd_##name},
 #include "cli/commands.inc"
 #undef PL_COMMAND
+    {0},
 };
 
 enum { TEXT_CAP = 1 << 20 };
 
 static cmd_fn *find_built(const char *name)
 {
-    for (size_t i = 0; i < sizeof built / sizeof *built; i++)
-        if (strcmp(built[i].name, name) == 0)
-            return built[i].run;
+    for (const built_command *b = built; b->name; b++)
+        if (strcmp(b->name, name) == 0)
+            return b->run;
     return NULL;
 }
 
