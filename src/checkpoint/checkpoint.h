@@ -24,8 +24,8 @@ typedef void pl_progress_fn(void *arg, const char *what, uint64_t done, uint64_t
 /* Open DIR: config.json, model.safetensors.index.json, shards. Strict: see the issue's list in docs/internals/checkpoint.md.
  * All scale bytes are read once, on up to `threads` threads (a NaN byte, 255, is refused); tensors with bytes outside the
  * exact range are logged once each. The shards stay mapped until close. */
-pl_status pl_checkpoint_open(pl_checkpoint **checkpoint, const char *dir, int threads, pl_progress_fn *progress, void *arg,
-                             pl_error *err);
+pl_status pl_checkpoint_open(pl_checkpoint **checkpoint, const char *dir, int threads, pl_progress_fn *progress,
+                             void *arg, pl_error *err);
 void pl_checkpoint_close(pl_checkpoint *checkpoint);
 const pl_config *pl_checkpoint_config(const pl_checkpoint *checkpoint);
 const char *pl_checkpoint_dir(const pl_checkpoint *checkpoint);

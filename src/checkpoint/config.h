@@ -1,4 +1,4 @@
-/* The shapes of a model, read from config.json (root + text_config). spec/model.md section 1; docs/architecture.md. */
+/* The shapes of a model, read from config.json (root + text_config). Model spec section 1; docs/internals/checkpoint.md. */
 #ifndef PL_CHECKPOINT_CONFIG_H
 #define PL_CHECKPOINT_CONFIG_H
 
@@ -11,22 +11,26 @@ enum {
     PL_MAX_ENGRAMS = 8,
     PL_MAX_NGRAM = 8,
     PL_MAX_BLOCK = 16, /* dspark_block_size */
-    PL_MAX_TAPS = 8
+    PL_MAX_TAPS = 8,
+    PL_MAX_ENGRAM_HEADS = 64,
+    PL_MAX_HIDDEN = 65536,
+    PL_MAX_TENSORS = 1 << 20,         /* tensors of one checkpoint */
+    PL_MAX_CONFIG_BYTES = 1024 * 1024 /* config.json */
 };
 
 typedef struct pl_config {
     int vocab_size;
-    int hidden;      /* D */
-    int layers;      /* target layers, without the draft stages */
-    int heads;       /* H */
-    int head_dim;    /* C */
-    int rope_dim;    /* R, the last R of head_dim; also of index_head_dim */
+    int hidden;   /* D */
+    int layers;   /* target layers, without the draft stages */
+    int heads;    /* H */
+    int head_dim; /* C */
+    int rope_dim; /* R, the last R of head_dim; also of index_head_dim */
     int q_lora;
     int o_groups;
-    int o_lora;      /* per group */
-    int window;      /* sliding_window */
+    int o_lora; /* per group */
+    int window; /* sliding_window */
     int max_positions;
-    float norm_eps;  /* rms_norm_eps */
+    float norm_eps; /* rms_norm_eps */
 
     int moe_inter;
     int experts, experts_per_tok;
@@ -45,7 +49,7 @@ typedef struct pl_config {
     double yarn_factor, yarn_beta_fast, yarn_beta_slow;
     int yarn_original;
 
-    int ratio[PL_MAX_LAYERS]; /* compress_ratios, layers then stages: 0, 1 or 2 */
+    int ratio[PL_MAX_LAYERS];       /* compress_ratios, layers then stages: 0, 1 or 2 */
     int kv_owner[PL_MAX_LAYERS];    /* derived: the layer whose entries layer L reads; -1 for ratio 0 */
     int index_owner[PL_MAX_LAYERS]; /* derived: the layer whose list layer L reads; -1 for ratio 0 */
     int index_heads, index_dim, index_topk;
@@ -53,12 +57,12 @@ typedef struct pl_config {
     int candidate_blocks; /* candidate_topk_blocks */
     int candidate_block;  /* candidate_block_size */
 
-    int engrams;                       /* how many engram layers */
-    int engram_layer[PL_MAX_ENGRAMS];  /* ascending */
+    int engrams;                      /* how many engram layers */
+    int engram_layer[PL_MAX_ENGRAMS]; /* ascending */
     int64_t engram_rows[PL_MAX_ENGRAMS];
-    int engram_ngram;  /* engram_max_ngram_size: n-grams of 2..this */
-    int engram_heads;  /* per n */
-    int engram_dim;    /* columns of a row */
+    int engram_ngram;     /* engram_max_ngram_size: n-grams of 2..this */
+    int engram_heads;     /* per n */
+    int engram_dim;       /* columns of a row */
     int64_t engram_vocab; /* primes are sought from here up */
     int engram_pad;       /* raw id of the pad token */
     int engram_classes;   /* engram_compressed_vocab_size */
@@ -87,5 +91,9 @@ pl_status pl_config_load(pl_config *config, const char *path, pl_error *err);
 bool pl_config_owns_kv(const pl_config *config, int layer);
 bool pl_config_owns_index(const pl_config *config, int layer);
 int pl_config_engram_at(const pl_config *config, int layer);
+
+/* The bucket sizes of engram `index` (0 = the first engram layer): (engram_ngram - 1) * engram_heads primes in column
+ * order (n = 2 heads, n = 3 heads, ...). Their sum is engram_rows[index]. Model spec 3.6. */
+void pl_config_engram_primes(const pl_config *config, int index, uint32_t *prime);
 
 #endif
