@@ -30,7 +30,11 @@ static void cut_at_border(char *text, size_t cap)
     size_t i = len;
     while (i > 0 && ((unsigned char)text[i - 1] & 0xC0) == 0x80)
         i--;
-    if (i > 0 && (unsigned char)text[i - 1] >= 0xC0)
+    if (i == 0)
+        return;
+    unsigned char lead = (unsigned char)text[i - 1];
+    size_t whole = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    if (len - (i - 1) < whole)
         text[i - 1] = '\0';
 }
 
