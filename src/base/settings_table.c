@@ -108,7 +108,7 @@ const pl_command pl_command_table[] = {
     {"run", PL_CMD_RUN, "[-m DIR] [SETTINGS] PROMPT", "one reply in the terminal; PROMPT - reads standard input", 0, 1},
     {"inspect", PL_CMD_INSPECT, "DIR | --config FILE", "a checkpoint's config, bytes by part, memory it will take", 0, 1},
     {"synth", PL_CMD_SYNTH, "--config FILE --seed N --out DIR", "write a random checkpoint of any shape", 0, 0},
-    {"tokenize", PL_CMD_TOKENIZE, "(-m DIR | --tokenizer FILE) [--text FILE|-]", "text to token ids and back", 0, 0},
+    {"tokenize", PL_CMD_TOKENIZE, "(-m DIR | --tokenizer FILE) [--text FILE|- | TEXT]", "text to token ids and back", 0, 1},
     {"logits", PL_CMD_LOGITS, "[-m DIR] --ids LIST [--all] --out FILE", "the target's logits as float32 rows", 0, 0},
     {"trace", PL_CMD_TRACE, "[-m DIR] --ids LIST --out DIR [--layer L --h FILE --pre FILE]",
      "the streams after each layer, or one layer alone", 0, 0},
