@@ -15,6 +15,10 @@ if(PACELINE_SANITIZE)
   add_compile_options(-fno-omit-frame-pointer -fno-sanitize-recover=all)
 endif()
 
+if(PACELINE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link) # coverage counters in the libraries; fuzz/ links the driver itself
+endif()
+
 # pl_library(NAME SOURCES... [LINKS ...]): static library pl_NAME from this folder.
 function(pl_library name)
   cmake_parse_arguments(A "" "" "SOURCES;LINKS" ${ARGN})
@@ -29,4 +33,6 @@ function(pl_test name)
   target_link_libraries(test_${name} PRIVATE ${ARGN} PkgConfig::CMOCKA)
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME ${name} COMMAND test_${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  set_tests_properties(${name} PROPERTIES LABELS ${folder} TIMEOUT 300)
 endfunction()

@@ -1,0 +1,91 @@
+# Sourced by ./run and ./test: install what is missing, configure, build. POSIX sh; the caller is in the repository root.
+
+# missing_packages LEVEL: Debian packages that are not there, one a line, with what each is for. LEVEL run or test.
+missing_packages() {
+    command -v cc >/dev/null 2>&1 || echo "gcc: the C compiler"
+    [ -f /usr/include/stdio.h ] || echo "libc6-dev: the C library's headers"
+    command -v cmake >/dev/null 2>&1 || echo "cmake: configures the build"
+    command -v ninja >/dev/null 2>&1 || echo "ninja-build: runs the build"
+    command -v pkg-config >/dev/null 2>&1 || echo "pkg-config: finds the libraries"
+    command -v curl >/dev/null 2>&1 || echo "curl: sends the first request"
+    have_library libevent_pthreads || echo "libevent-dev: the server's event loop"
+    have_library jansson || echo "libjansson-dev: JSON"
+    have_library libutf8proc || echo "libutf8proc-dev: Unicode normalisation for the token map"
+    [ "$1" = test ] || return 0
+    have_library cmocka || echo "libcmocka-dev: the unit tests"
+    command -v python3 >/dev/null 2>&1 || echo "python3: the lean check and some tests' servers and clients"
+    command -v clang >/dev/null 2>&1 || echo "clang: the fuzz targets"
+    have_fuzzer || echo "libclang-rt-dev: libFuzzer"
+}
+
+have_library() {
+    command -v pkg-config >/dev/null 2>&1 && pkg-config --exists "$1" 2>/dev/null
+}
+
+have_fuzzer() {
+    command -v clang >/dev/null 2>&1 || return 0 # clang brings its own below
+    [ -f "$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a")" ] ||
+        ls "$(clang -print-resource-dir)"/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1
+}
+
+# apt_install WHY PACKAGE...: say it, do it. Fails with a clear message where it cannot be done.
+apt_install() {
+    why=$1
+    shift
+    echo "paceline: installing with apt ($why): $*" >&2
+    if ! command -v apt-get >/dev/null 2>&1; then
+        echo "paceline: there is no apt-get here; install by other means: $*" >&2
+        return 1
+    fi
+    as_root=
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! command -v sudo >/dev/null 2>&1; then
+            echo "paceline: neither root nor sudo; as root: apt-get install $*" >&2
+            return 1
+        fi
+        as_root=sudo
+    fi
+    log=$(mktemp)
+    if $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update >"$log" 2>&1 &&
+        $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "$@" >>"$log" 2>&1; then
+        rm -f "$log"
+        return 0
+    fi
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    echo "paceline: apt could not install: $*" >&2
+    return 1
+}
+
+# setup_packages LEVEL
+setup_packages() {
+    missing=$(missing_packages "$1")
+    if [ -z "$missing" ]; then
+        return 0
+    fi
+    echo "paceline: missing here:" >&2
+    echo "$missing" | sed 's/^/  /' >&2
+    # shellcheck disable=SC2046
+    apt_install "to build and $1" $(echo "$missing" | sed 's/:.*//') || return 1
+    # What a package brings shows only now (libFuzzer comes beside clang).
+    still=$(missing_packages "$1" | sed 's/:.*//')
+    if [ -n "$still" ]; then
+        # shellcheck disable=SC2086
+        apt_install "to build and $1" $still || return 1
+    fi
+}
+
+# build PRESET: configure when that was never done, then build; quiet unless it fails.
+build() {
+    mkdir -p "build/$1"
+    log=build/$1/setup.log
+    if [ ! -f "build/$1/build.ninja" ]; then
+        echo "paceline: configuring ($1)" >&2
+        cmake --preset "$1" >"$log" 2>&1 || { tail -n 30 "$log" >&2; return 1; }
+    fi
+    if ! cmake --build --preset "$1" >"$log" 2>&1; then
+        grep -n -m 20 -E 'error|FAILED|undefined' "$log" >&2 || tail -n 30 "$log" >&2
+        echo "paceline: the $1 build failed; all of it is in $log" >&2
+        return 1
+    fi
+}
