@@ -255,6 +255,9 @@ struct pl_kernels {
     void (*argmax)(pl_kernels *k, int32_t *id, const float *x, int rows, int count);
 };
 
+/* Bytes of scratch that pl_cpu_kernels will reserve for these limits, on any isa: for the memory plan. */
+uint64_t pl_cpu_scratch_bytes(const pl_kernel_limits *limits, int threads);
+
 /* The CPU backend. isa: "auto", "scalar", "avx2", "avx512" or "neon"; PL_EINVAL when this machine or build lacks it.
  * The pool must outlive the table. Results are the same bits for every isa and pool size. */
 pl_status pl_cpu_kernels(pl_kernels *k, const pl_kernel_limits *limits, pl_pool *pool, const char *isa, pl_error *err);

@@ -25,9 +25,9 @@ typedef struct pl_ask {
 } pl_ask;
 
 typedef struct pl_proposal {
-    int32_t draft[PL_MAX_BLOCK];     /* tokens for the positions behind the anchor */
-    float confidence[PL_MAX_BLOCK];  /* raw logit: sigmoid = chance that the draft is kept if all before it were */
-    float margin[PL_MAX_BLOCK];      /* best minus second best draft logit */
+    int32_t draft[PL_MAX_BLOCK];    /* tokens for the positions behind the anchor */
+    float confidence[PL_MAX_BLOCK]; /* raw logit: sigmoid = chance that the draft is kept if all before it were */
+    float margin[PL_MAX_BLOCK];     /* best minus second best draft logit */
 } pl_proposal;
 
 /* One pass for all asks (no slot twice, each ingested, at most settings.rows / block of them). pick == NULL: arg-max,

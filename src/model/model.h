@@ -31,7 +31,7 @@ typedef enum pl_want { PL_WANT_NONE, PL_WANT_LAST, PL_WANT_ALL } pl_want;
 /* Consecutive tokens of one slot: a prefill piece, a window to verify, or one pending token. */
 typedef struct pl_run {
     int slot;
-    int pos;              /* position of token[0]; at most pl_model_len: a smaller one rewinds the slot to it first */
+    int pos; /* position of token[0]; at most pl_model_len: a smaller one rewinds the slot to it first */
     int rows;
     const int32_t *token; /* [rows], each in 0..vocab_size-1; read during the call only */
     pl_want want;
@@ -48,7 +48,7 @@ typedef struct pl_tracer {
  * far as the rings do: into the slot's latest launch always; further is PL_EINVAL (keep a snapshot for that). Logits of the
  * wanted rows, at most settings.rows of them, are ready in pl_model_logits.
  * `cancel` (may be NULL) is read between layers: when it is true the launch is given up with PL_ECANCELED and every slot
- * is as before the call. Tokens out of range, overfull slots: PL_EINVAL. */
+ * holds `pos` tokens, as before the call but for the rewind. Tokens out of range, overfull slots: PL_EINVAL. */
 pl_status pl_model_forward(pl_model *model, const pl_run *run, int runs, const atomic_bool *cancel,
                            const pl_tracer *tracer, pl_error *err);
 
@@ -67,7 +67,7 @@ void pl_model_reset(pl_model *model, int slot);
  * settings.context. h [layers][rows][S][D] bf16 and pre [layers][rows][S] float32 are the outputs of all layers; what
  * layer L reads of an earlier owner (entries, keys, list, candidates) is made from that owner's own given input. Writes the
  * layer's h [rows][S][D] and pre [rows][S]. */
-pl_status pl_model_layer(pl_model *model, int layer, const int32_t *token, int rows, const uint16_t *h, const float *pre,
-                         uint16_t *h_out, float *pre_out, pl_error *err);
+pl_status pl_model_layer(pl_model *model, int layer, const int32_t *token, int rows, const uint16_t *h,
+                         const float *pre, uint16_t *h_out, float *pre_out, pl_error *err);
 
 #endif

@@ -18,10 +18,10 @@ enum { PL_WINDOW_ROWS = 16 /* most rows of one slot in a launch that is not a pr
 
 /* Bytes. Every figure is what is reserved, not an estimate. */
 typedef struct pl_plan {
-    uint64_t state_slot;    /* rings and pages of one slot */
-    uint64_t state;         /* of all slots */
-    uint64_t token_bytes;   /* growth of a slot a token (entries and index keys): 890 at release shapes */
-    uint64_t activations;   /* streams, queries, lists, ... of the largest launch */
+    uint64_t state_slot;  /* rings and pages of one slot */
+    uint64_t state;       /* of all slots */
+    uint64_t token_bytes; /* growth of a slot a token (entries and index keys): 890 at release shapes */
+    uint64_t activations; /* streams, queries, lists, ... of the largest launch */
     uint64_t logits;
     uint64_t weights_copied; /* small vectors (norm gains, biases, ...) held beside the map */
     uint64_t scratch;        /* the backend's own */
