@@ -10,6 +10,7 @@
 typedef enum pl_setting_id {
     PL_SET_MODEL,
     PL_SET_THREADS,
+    PL_SET_CACHE_DIR,
     /* a prompt and what is made of it */
     PL_SET_IDS,
     PL_SET_RAW,

@@ -20,9 +20,12 @@ typedef struct pl_token_map {
 pl_status pl_token_map_build(pl_token_map *out, const pl_tokenizer *tok, pl_error *err);
 
 /* The map of tok for a model with `vocab` ids and `classes` expected classes, from the cache when it is there.
- * A tokenizer of another size or a map of another count is PL_EFORMAT: the hashes would read the wrong rows.
+ * A tokenizer of another size or a map of another count is PL_EFORMAT: the hashes would read the wrong rows. PL_ENOMEM.
+ * cache_dir: where maps are kept, made when it is missing; NULL or "": $PACELINE_CACHE_DIR, else
+ * $XDG_CACHE_HOME/paceline, else $HOME/.cache/paceline, else nowhere.
  * The cache is a help, never a need: a file that is broken, foreign or cannot be written only costs time. */
-pl_status pl_token_map_open(pl_token_map *out, const pl_tokenizer *tok, int64_t vocab, int64_t classes, pl_error *err);
+pl_status pl_token_map_open(pl_token_map *out, const pl_tokenizer *tok, int64_t vocab, int64_t classes,
+                            const char *cache_dir, pl_error *err);
 
 /* Free it; safe on a zeroed struct. */
 void pl_token_map_close(pl_token_map *map);
