@@ -1,7 +1,7 @@
 /* Our own exp, log, sigmoid, softplus, sin, cos and pow: the same bits on every machine, instruction set and device.
  *
- * A libm's results change with its version and with the CPU it finds (double log with and without its fused path), so the
- * model and the draws use these alone. One body, mathfn_body.h, serves scalar code (this header), AVX2, AVX-512, NEON
+ * A libm's results change with its version and with the CPU it finds (double log with and without its fused path), so
+ * the model and the draws use these alone. One body, mathfn_body.h, serves scalar code (this header), AVX2, AVX-512, NEON
  * (mathfn_avx2.h, mathfn_avx512.h, mathfn_neon.h, included only by files compiled for that instruction set) and CUDA
  * (mathfn_cuda.h). Names carry the lane type: pl_expf, pl_expf_avx2, pl_expf_avx512, pl_expf_neon, pl_expf_dev.
  *
@@ -42,6 +42,10 @@ static inline double pl_f64_from_bits(uint64_t u)
 #define VD              double
 #define VL              uint64_t
 #define VDM             int
+#define VF_LANES        1
+#define VF_LOAD(p)      (*(p))
+#define VF_STORE(p, v)  (*(p) = (v))
+#define VFM_ANY(m)      (m)
 #define VF_SET(c)       (c)
 #define VF_ADD(a, b)    ((a) + (b))
 #define VF_SUB(a, b)    ((a) - (b))

@@ -13,6 +13,10 @@
 #define VD              __m256d
 #define VL              __m256i
 #define VDM             __m256d
+#define VF_LANES        8
+#define VF_LOAD(p)      _mm256_loadu_ps(p)
+#define VF_STORE(p, v)  _mm256_storeu_ps(p, v)
+#define VFM_ANY(m)      (_mm256_movemask_ps(m) != 0)
 #define VF_SET(c)       _mm256_set1_ps(c)
 #define VF_ADD(a, b)    _mm256_add_ps(a, b)
 #define VF_SUB(a, b)    _mm256_sub_ps(a, b)

@@ -13,6 +13,10 @@
 #define VD              __m512d
 #define VL              __m512i
 #define VDM             __mmask8
+#define VF_LANES        16
+#define VF_LOAD(p)      _mm512_loadu_ps(p)
+#define VF_STORE(p, v)  _mm512_storeu_ps(p, v)
+#define VFM_ANY(m)      ((m) != 0)
 #define VF_SET(c)       _mm512_set1_ps(c)
 #define VF_ADD(a, b)    _mm512_add_ps(a, b)
 #define VF_SUB(a, b)    _mm512_sub_ps(a, b)

@@ -3,8 +3,8 @@
  * Included by mathfn.h (scalar) and by mathfn_{avx2,avx512,neon,cuda}.h, each of which first defines the lanes and the
  * primitive operations below; this file undefines them again. There is no include guard: one inclusion a lane type.
  * Every operation is one IEEE operation rounded to nearest even, so the same inputs give the same bits everywhere.
- * Nothing here may be left to a compiler's contraction: a fused multiply-add is written VF_FMA or VD_FMA, and the device
- * version maps the plain operations to intrinsics that are never fused.
+ * Nothing here may be left to a compiler's contraction: a fused multiply-add is written VF_FMA or VD_FMA, and the
+ * device version maps the plain operations to intrinsics that are never fused.
  *
  *   PLM(name)        the function's name for this lane type        PLM_FN   storage class and attributes
  *   VF, VI, VFM      float32 lanes, int32 lanes of the same count, float mask
@@ -13,6 +13,7 @@
  *   VI_SET ADD SUB SHL(i,n) SAR(i,n)
  *   VD_SET ADD SUB MUL DIV FMA GT EQ SEL BITS OF ABS NEG
  *   VL_SET ADD SUB AND OR XOR SHL SHR(logical)
+ *   VF_LANES LOAD(ptr) STORE(ptr, v) VFM_ANY(m)   for PLM_EXTRA
  *   VF_VIA_D(f, x)   apply the double function f to each half of x and round each result to float32 once
  *
  * Error bounds named here are those that tests/base/test_mathfn.c measures against double and long double. */
@@ -28,8 +29,8 @@ PLM_FN VD PLM(_canon_d)(VD y)
     return VD_SEL(VD_EQ(y, y), y, VD_OF(VL_SET(0x7ff8000000000000)));
 }
 
-/* e^x for x in [-105, 90] as (*hi + *lo) * *s1 * *s2, the pair good to about 2^-30 and s1, s2 powers of two (two, because
- * one cannot reach both ends of the range). x = n ln2 + r, |r| <= ln2/2: n ln2 in two parts, the first exact;
+/* e^x for x in [-105, 90] as (*hi + *lo) * *s1 * *s2, the pair good to about 2^-28 and s1, s2 powers of two (two,
+ * because one cannot reach both ends of the range). x = n ln2 + r, |r| <= ln2/2: n ln2 in two parts, the first exact;
  * e^r = 1 + r + r^2 (1/2 + r P(r)), P interpolating at Chebyshev points (tools/mathfn_coefficients.py). */
 PLM_FN void PLM(_exp_core)(VF x, VF *hi, VF *lo, VF *s1, VF *s2)
 {
@@ -65,8 +66,8 @@ PLM_FN VF PLM(expf)(VF x)
     return VF_SEL(VF_EQ(x, x), y, VF_OF(VI_SET(0x7fc00000)));
 }
 
-/* 1 / (1 + e^-x) as *q + *rest: with t = e^-|x| as a pair, the quotient t / (1 + t) or 1 / (1 + t) and its correction from
- * the exact remainder. */
+/* 1 / (1 + e^-x) as *q + *rest: with t = e^-|x| as a pair, the quotient t / (1 + t) or 1 / (1 + t) and its correction
+ * from the exact remainder. */
 PLM_FN void PLM(_sigmoid_core)(VF x, VF *q, VF *rest)
 {
     const VF one = VF_SET(1.0f), zero = VF_SET(0.0f);
@@ -110,8 +111,8 @@ PLM_FN VF PLM(siluf)(VF x)
     return PLM(_canon)(VF_SEL(low, VF_SET(-0.0f), y));
 }
 
-/* log(1 + f) + k ln2 with f in [-0.293, 0.415]: s = f / (2 + f), log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)), where R is
- * the series of the inverse hyperbolic tangent, cut where double ends. */
+/* log(1 + f) + k ln2 with f in [-0.293, 0.415]: s = f / (2 + f), log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)), where R
+ * is the series of the inverse hyperbolic tangent, cut where double ends. */
 PLM_FN VD PLM(_log_core)(VD f, VD k)
 {
     VD s = VD_DIV(f, VD_ADD(VD_SET(2.0), f));
@@ -198,8 +199,8 @@ PLM_FN VD PLM(_softplus_d)(VD x)
     return VD_SEL(VD_GT(x, VD_SET(20.0)), x, VD_SEL(VD_EQ(x, x), y, x));
 }
 
-/* sin and cos in double of |x| <= 2^32 (NaN beyond: positions are below 2^31 and no frequency is above 1). x - n pi/2 in
- * two fused steps is good to 2^-70 there; then the Taylor series on |r| <= pi/4. */
+/* sin and cos in double of |x| <= 2^32 (NaN beyond: positions are below 2^31 and no frequency is above 1). x - n pi/2
+ * in two fused steps is good to 2^-70 there; then the Taylor series on |r| <= pi/4. */
 PLM_FN void PLM(_sincos_core)(VD x, VD *sine, VD *cosine)
 {
     const VD magic = VD_SET(0x1.8p52), one = VD_SET(1.0);
@@ -270,8 +271,18 @@ PLM_FN VF PLM(cosf)(VF x)
     return PLM(_canon)(VF_VIA_D(PLM(_cos_d), x));
 }
 
+/* A file may add functions of its own in the same terms (base/rowmath_body.h does). */
+#ifdef PLM_EXTRA
+#include PLM_EXTRA
+#endif
+
 #undef PLM
 #undef PLM_FN
+#undef VF_LANES
+#undef VF_LOAD
+#undef VF_STORE
+#undef VFM_ANY
+#undef PLM_EXTRA
 #undef VF
 #undef VI
 #undef VFM

@@ -15,6 +15,10 @@
 #define VD              double
 #define VL              uint64_t
 #define VDM             bool
+#define VF_LANES        1
+#define VF_LOAD(p)      (*(p))
+#define VF_STORE(p, v)  (*(p) = (v))
+#define VFM_ANY(m)      (m)
 #define VF_SET(c)       (c)
 #define VF_ADD(a, b)    __fadd_rn(a, b)
 #define VF_SUB(a, b)    __fsub_rn(a, b)

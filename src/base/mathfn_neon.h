@@ -13,6 +13,10 @@
 #define VD              float64x2_t
 #define VL              uint64x2_t
 #define VDM             uint64x2_t
+#define VF_LANES        4
+#define VF_LOAD(p)      vld1q_f32(p)
+#define VF_STORE(p, v)  vst1q_f32(p, v)
+#define VFM_ANY(m)      (vmaxvq_u32(m) != 0)
 #define VF_SET(c)       vdupq_n_f32(c)
 #define VF_ADD(a, b)    vaddq_f32(a, b)
 #define VF_SUB(a, b)    vsubq_f32(a, b)
