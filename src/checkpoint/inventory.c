@@ -305,6 +305,7 @@ static const struct {
     [PL_PART_DRAFT_BLOCKS] = {"drafter: rest of the stages", "drafter_stages"},
     [PL_PART_DRAFT_HEADS] = {"drafter: projection, Markov, confidence", "drafter_heads"},
     [PL_PART_VISION] = {"vision (never read)", "vision"},
+    [PL_PART_UNUSED] = {"others that are never read", "unused"},
 };
 
 const char *pl_part_name(pl_part part)

@@ -21,6 +21,7 @@ typedef enum pl_part {
     PL_PART_DRAFT_BLOCKS, /* the rest of the draft stages' blocks */
     PL_PART_DRAFT_HEADS,  /* main_proj, Markov tables, confidence, norms */
     PL_PART_VISION,       /* vision, aligner, image tokens: never read */
+    PL_PART_UNUSED,       /* in a folder beside the inventory: see pl_inventory_ignores */
     PL_PARTS
 } pl_part;
 
@@ -81,6 +82,9 @@ typedef struct pl_tally {
 
 void pl_tally_config(const pl_config *config, pl_tally *tally);
 void pl_tally_add(pl_tally *tally, pl_part part, uint64_t bytes);
+
+/* What an open checkpoint really holds. */
+void pl_tally_checkpoint(const pl_checkpoint *checkpoint, pl_tally *tally);
 
 /* Bytes of one value of a type, and its name in a safetensors header. */
 int pl_dtype_size(pl_dtype dtype);
