@@ -147,6 +147,22 @@ pl_status pl_file_write(pl_file_out *out, const void *bytes, size_t n, pl_error 
     return PL_OK;
 }
 
+pl_status pl_file_write_at(pl_file_out *out, uint64_t offset, const void *bytes, size_t n, pl_error *err)
+{
+    const char *p = bytes;
+    while (n) {
+        ssize_t w = pwrite(out->fd, p, n, (off_t)offset);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w < 0)
+            return pl_fail(err, PL_EIO, "%s: write: %s", out->path, strerror(errno));
+        p += w;
+        n -= (size_t)w;
+        offset += (uint64_t)w;
+    }
+    return PL_OK;
+}
+
 pl_status pl_file_commit(pl_file_out *out, pl_error *err)
 {
     pl_status status = PL_OK;

@@ -26,6 +26,8 @@ typedef struct pl_file_out {
 
 pl_status pl_file_create(pl_file_out *out, const char *path, pl_error *err);
 pl_status pl_file_write(pl_file_out *out, const void *bytes, size_t n, pl_error *err);
+/* The same at a place of the file (not of a device or a pipe), for parts that do not come in order. */
+pl_status pl_file_write_at(pl_file_out *out, uint64_t offset, const void *bytes, size_t n, pl_error *err);
 /* Flush to the disk and rename. On failure the temporary file is removed and the old file stands. */
 pl_status pl_file_commit(pl_file_out *out, pl_error *err);
 /* Give it up: the temporary file is removed. Safe after commit and on a zeroed struct with fd -1. */
