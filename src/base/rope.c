@@ -2,10 +2,10 @@
 
 #include "base/mathfn.h"
 
-/* The release's tables were computed by a GPU, whose powf is not correctly rounded: at these two pairs of the 64-dim table
- * it came out one unit in the last place low (tests/vectors/tiny-a/unit/rope.plain.freq_gpu.f32). At position one million
- * that is worth up to 0.004 in a cosine, so the GPU's values are kept. They follow from no formula (the error is that of
- * the hardware's 2^x), hence a list. */
+/* The release's tables were computed by a GPU, whose powf is not correctly rounded: at these two pairs of the 64-dim
+ * table it came out one unit in the last place low (tests/vectors/tiny-a/unit/rope.plain.freq_gpu.f32). At position one
+ * million that is worth up to 0.004 in a cosine, so the GPU's values are kept. They follow from no formula (the error
+ * is that of the hardware's 2^x), hence a list. */
 static const struct {
     int dims, pair;
     double theta;

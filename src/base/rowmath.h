@@ -1,5 +1,5 @@
-/* Loops over rows of float32 with our own functions (mathfn.h), in the widest instruction set of the machine. The results
- * are the same bits in all of them: element operations are, and sums keep one order (below). Any thread; no state. */
+/* Loops over rows of float32 with our own functions (mathfn.h), in the widest instruction set of the machine. The
+ * results are the same bits in all of them: element operations are, and sums keep one order. Any thread; no state. */
 #ifndef PL_BASE_ROWMATH_H
 #define PL_BASE_ROWMATH_H
 
@@ -22,11 +22,12 @@ typedef struct pl_rowmath {
 
     /* y[i] = fn(x[i]); y may be x. */
     void (*map)(pl_rowfn fn, float *y, const float *x, size_t n);
-    /* The largest of x[n] that is not NaN (+0 rather than -0), -inf when there is none. *odd: some element is NaN or +inf. */
+    /* The largest of x[n] that is not NaN (+0 rather than -0), -inf when there is none. *odd: some x is NaN or +inf. */
     float (*max)(const float *x, size_t n, bool *odd);
     /* p[i] = pl_expf((x[i] - top) / t). */
     void (*exp)(float *p, const float *x, size_t n, float top, float t);
-    /* The sum of pl_expf(x[i] - top) in double: 16 accumulators, element i to accumulator i mod 16, then the tree 8-4-2-1. */
+    /* The sum of pl_expf(x[i] - top) in double: 16 accumulators, element i to accumulator i mod 16, then the tree
+     * 8-4-2-1. */
     double (*exp_sum)(const float *x, size_t n, float top);
 } pl_rowmath;
 

@@ -1,5 +1,5 @@
-/* The loops of rowmath.h for one lane type: PLM_EXTRA of mathfn_body.h. The file that includes it defines PL_ROWMATH, the
- * name of the table. Elements past the last whole vector go through the scalar functions, which give the same bits. */
+/* The loops of rowmath.h for one lane type: PLM_EXTRA of mathfn_body.h. The file that includes it defines PL_ROWMATH,
+ * the name of the table. Elements past the last whole vector go through the scalar functions: the same bits. */
 
 static void PLM(map_row)(pl_rowfn fn, float *y, const float *x, size_t n)
 {
