@@ -74,7 +74,7 @@ int cmd_drafts(const pl_settings *settings)
     if (cli_model_open(&model, settings, PL_MAX_BLOCK, &err) != PL_OK)
         return cmd_fail(settings, &err);
     int32_t anchor = 0;
-    pl_proposal proposal;
+    pl_proposal proposal = {0};
     pl_buf out;
     pl_buf_init(&out, TEXT_CAP, "drafts");
     pl_status status = propose(&model, settings, &anchor, &proposal, &err);
