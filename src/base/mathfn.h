@@ -7,7 +7,7 @@
  *
  *   float  pl_expf(x)       within 0.65 ulp            float  pl_sinf(x), pl_cosf(x)  |x| <= 2^32, else NaN; correctly
  *   float  pl_sigmoidf(x)   within 0.65 ulp                                           rounded but for one in 2^27
- *   float  pl_siluf(x)      within 0.65 ulp            float  pl_logf(x), pl_softplusf(x)  likewise
+ *   float  pl_siluf(x)      within 0.75 ulp            float  pl_logf(x), pl_softplusf(x)  likewise
  *                                                      double pl_log(x), pl_exp(x)    within 1 ulp of double
  *
  * softplus is log(1 + e^x) for x <= 20 and x above. 1/sqrt is 1.0f / sqrtf(x), IEEE, and needs no function of ours.
