@@ -36,8 +36,8 @@ static float dot(const pl_bf16 *x, const pl_mat *w, int o)
     return acc[0];
 }
 
-void pl__cpu_lin(pl_kernels *k, void *y, size_t y_stride, pl_out out, const pl_bf16 *x, size_t x_stride,
-                 const pl_mat *w, int rows)
+__attribute__((weak)) void pl__cpu_lin(pl_kernels *k, void *y, size_t y_stride, pl_out out, const pl_bf16 *x,
+                                       size_t x_stride, const pl_mat *w, int rows)
 {
     (void)k;
     for (int r = 0; r < rows; r++)
@@ -51,7 +51,8 @@ void pl__cpu_lin(pl_kernels *k, void *y, size_t y_stride, pl_out out, const pl_b
         }
 }
 
-void pl__cpu_lin_groups(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, const pl_mat *w, int groups, int rows)
+__attribute__((weak)) void pl__cpu_lin_groups(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, const pl_mat *w, int groups,
+                                              int rows)
 {
     (void)k;
     for (int r = 0; r < rows; r++)
@@ -77,8 +78,8 @@ static void expert(const pl__cpu *c, float *sum, const pl_bf16 *x, const pl_mat 
         sum[o] += pl_bf16_to_f32(pl_bf16_from_f32(dot(t, w2, o)));
 }
 
-void pl__cpu_moe(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, const int32_t *id, const float *weight,
-                 const pl_experts *e, int rows, int dim)
+__attribute__((weak)) void pl__cpu_moe(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, const int32_t *id,
+                                       const float *weight, const pl_experts *e, int rows, int dim)
 {
     pl__cpu *c = pl__cpu_of(k);
     float *sum = (float *)(void *)c->shared;
@@ -95,12 +96,12 @@ void pl__cpu_moe(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, const int32_t *id,
     }
 }
 
-void pl__lin_need(const pl_kernel_limits *l, int threads, pl__need *need)
+__attribute__((weak)) void pl__lin_need(const pl_kernel_limits *l, int threads, pl__need *need)
 {
     (void)threads;
     pl__need_raise(need, 4 * (size_t)l->max_out, 4 * (size_t)l->max_out);
 }
-void pl__moe_need(const pl_kernel_limits *l, int threads, pl__need *need)
+__attribute__((weak)) void pl__moe_need(const pl_kernel_limits *l, int threads, pl__need *need)
 {
     pl__lin_need(l, threads, need);
 }
