@@ -63,7 +63,7 @@ const pl_setting pl_setting_table[PL_SET_COUNT] = {
     {PL_SET_CONTEXT, "context", .kind = PL_KIND_INT, .env = true, .standard = "auto", .imin = 16, .imax = 16777216,
      .word = "auto", .word_value = 0, .arg = "N",
      .help = "tokens of prompt and reply together; auto: what the model was made for, 32768 at most",
-     .commands = GENERATES},
+     .commands = GENERATES | PL_CMD_INSPECT},
 
     {PL_SET_HOST, "host", .kind = PL_KIND_TEXT, .env = true, .standard = "127.0.0.1", .arg = "ADDRESS",
      .help = "address to listen on", .commands = PL_CMD_SERVE},

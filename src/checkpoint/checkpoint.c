@@ -13,6 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What the table keeps of a tensor beside its name: its entry, its shard's number. */
+static const size_t per_tensor = sizeof(pl__entry) + sizeof(uint32_t);
+
 static const char index_name[] = "model.safetensors.index.json", single_name[] = "model.safetensors";
 
 pl__entry *pl__entry_find(const pl_checkpoint *checkpoint, const char *name)
@@ -318,8 +321,19 @@ void pl_checkpoint_info_get(const pl_checkpoint *checkpoint, pl_checkpoint_info 
         info->bytes += checkpoint->entry[i].bytes;
     for (size_t i = 0; i < info->shards; i++)
         info->mapped += checkpoint->map[i].size;
-    info->heap = sizeof *checkpoint + pl__names_bytes(&checkpoint->index.tensors) +
-                 pl__names_bytes(&checkpoint->index.shards) +
-                 checkpoint->index.room * sizeof *checkpoint->index.shard_of +
-                 checkpoint->entry_room * sizeof *checkpoint->entry + checkpoint->copies.used;
+    info->heap = pl__names_bytes(&checkpoint->index.tensors) + info->tensors * per_tensor + checkpoint->copies.used;
+}
+
+static pl_status add_name(void *arg, const pl_item *item, pl_error *err)
+{
+    (void)err;
+    *(uint64_t *)arg += strlen(item->name) + 1 + sizeof(uint32_t) + per_tensor;
+    return PL_OK;
+}
+
+uint64_t pl_checkpoint_table_bytes(const pl_config *config)
+{
+    uint64_t bytes = pl__names_slots((size_t)pl_inventory_count(config)) * sizeof(uint32_t);
+    (void)pl_inventory_each(config, add_name, &bytes, NULL); /* add_name cannot fail */
+    return bytes;
 }

@@ -54,4 +54,7 @@ typedef struct pl_checkpoint_info {
 
 void pl_checkpoint_info_get(const pl_checkpoint *checkpoint, pl_checkpoint_info *info);
 
+/* What `heap` will be for a checkpoint of this config without optional extras, in bytes. */
+uint64_t pl_checkpoint_table_bytes(const pl_config *config);
+
 #endif

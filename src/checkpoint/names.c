@@ -37,9 +37,17 @@ static size_t seek(const pl__names *names, const char *name)
     return i;
 }
 
+size_t pl__names_slots(size_t count)
+{
+    size_t slots = 0;
+    while (slots < 2 * count)
+        slots = slots ? slots * 2 : 128;
+    return slots;
+}
+
 static pl_status grow(pl__names *names, pl_error *err)
 {
-    size_t room = names->room ? names->room * 2 : 64, slots = room * 2;
+    size_t room = names->room ? names->room * 2 : 64, slots = pl__names_slots(room);
     uint32_t *offset = realloc(names->offset, room * sizeof *offset);
     if (offset) {
         names->offset = offset;
@@ -89,5 +97,5 @@ const char *pl__names_at(const pl__names *names, size_t number)
 
 size_t pl__names_bytes(const pl__names *names)
 {
-    return names->text.room + names->room * sizeof *names->offset + names->slots * sizeof *names->slot;
+    return names->text.len + names->count * sizeof *names->offset + names->slots * sizeof *names->slot;
 }

@@ -25,7 +25,10 @@ pl_status pl__names_add(pl__names *names, const char *name, size_t *number, bool
 size_t pl__names_find(const pl__names *names, const char *name);
 const char *pl__names_at(const pl__names *names, size_t number);
 
-/* Bytes of memory held. */
+/* Slots of the hash table for so many names. */
+size_t pl__names_slots(size_t count);
+
+/* Bytes of memory in use (what was reserved for growth and never touched costs nothing). */
 size_t pl__names_bytes(const pl__names *names);
 
 #endif
