@@ -46,8 +46,8 @@ void pl__added_free(pl__added *added)
     *added = (pl__added){0};
 }
 
-/* In list[lo, hi), whose spellings share their first `depth` bytes, the first one whose byte there is at least b (one that
- * ends there comes before all). */
+/* In list[lo, hi), whose spellings share their first `depth` bytes, the first one whose byte there is at least b (one
+ * that ends there comes before all). */
 static size_t lower(const pl__added *added, size_t lo, size_t hi, uint32_t depth, int b)
 {
     while (lo < hi) {

@@ -23,8 +23,8 @@ pl_status pl__added_push(pl__added *added, pl__spelling spelling, pl_error *err)
 int64_t pl__added_seal(pl__added *added);
 void pl__added_free(pl__added *added);
 
-/* The first spelling in text at or behind *at: *at is moved to where it starts; NULL (and *at = len) when there is none.
- * Where several start at one place, the longest. */
+/* The first spelling in text at or behind *at: *at is moved to where it starts; NULL (and *at = len) when there is
+ * none. Where several start at one place, the longest. */
 const pl__spelling *pl__added_next(const pl__added *added, const char *text, size_t len, size_t *at);
 
 /* The spelling with exactly these bytes, or NULL. */

@@ -11,7 +11,7 @@ const char *const pl__split_regex[3] = {
     "| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 };
 
-/* Steps 1 and 2 make walls that nothing in step 3 sees across: a character behind a wall reads as WALL, like the end. */
+/* Steps 1 and 2 make walls that nothing in step 3 sees across: what is behind one reads as WALL, as the end does. */
 enum { WALL = -1 };
 
 typedef struct peeked {
@@ -82,10 +82,11 @@ static size_t letters(const pl_splitter *split, size_t at, bool cjk)
 /* [\p{P}\p{S}]+[\r\n]* */
 static size_t puncts(const pl_splitter *split, size_t at, bool cjk)
 {
-    for (peeked p = peek(split, at, cjk); p.cls == PL_U_PUNCT; p = peek(split, at, cjk))
+    peeked p = peek(split, at, cjk);
+    for (; p.cls == PL_U_PUNCT; p = peek(split, at, cjk))
         at += (size_t)p.len;
-    while (at < split->len && (split->text[at] == '\r' || split->text[at] == '\n'))
-        at++;
+    for (; p.cls == PL_U_NEWLINE; p = peek(split, at, cjk))
+        at += (size_t)p.len;
     return at;
 }
 

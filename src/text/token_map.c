@@ -12,7 +12,7 @@ enum {
     /* Compatibility decomposition makes at most 18 code points of one (U+FDFA), which takes 3 bytes. */
     POINTS_MAX = PL_TOKEN_BYTES_MAX * 6,
     KEY_MAX = POINTS_MAX * 4,
-    /* Stands for the lone space while the ends are trimmed; the rule's own choice, so text that holds it reads as space. */
+    /* Stands for the lone space while the ends are trimmed; the rule's own choice, so text with it reads as space. */
     SENTINEL = 0xe000
 };
 

@@ -136,7 +136,7 @@ static bool make_dirs(char *dir)
     return mkdir(dir, 0777) == 0 || errno == EEXIST;
 }
 
-/* Write what was computed, so that the next start need not. Not being able to costs the next start its time, no more. */
+/* Write what was computed, so that the next start need not. Where it cannot be, that start takes its time, no more. */
 static void keep(const pl_token_map *map, const pl_tokenizer *tok, char *dir, const char *path)
 {
     pl_error err = {0};

@@ -1,5 +1,5 @@
-/* dump_token_map TOKENIZER.json: the Engram token map as little-endian int32 on standard output, the count of classes on
- * standard error. For the comparison with the reference library (peer/compare.mjs). */
+/* dump_token_map TOKENIZER.json: the Engram token map as little-endian int32 on standard output, the count of classes
+ * on standard error. For the comparison with the reference library (peer/compare.mjs). */
 #include "text/token_map.h"
 
 #include <stdio.h>
