@@ -32,7 +32,8 @@ ARROWS = {
     "model": ["kernels", "checkpoint"],
     "cache": ["model"],
     "lanes": ["model", "depth", "cache"],
-    "server": ["lanes", "text"],
+    "api": ["lanes", "text"],
+    "server": ["api"],
     "cli": ["server"],
 }
 # kernels see the weights' formats and the config's shapes, and nothing else of checkpoint.
@@ -41,7 +42,7 @@ OUTSIDE = {
     "event2/": {"server"}, "event.h": {"server"},
     "jansson.h": {"checkpoint", "text", "server", "cli"},
     "utf8proc.h": {"text"},
-    "pthread.h": {"base", "lanes", "server", "cli"},
+    "pthread.h": {"base", "lanes", "api", "server", "cli"},
 }
 CALLS = ("exit _exit _Exit quick_exit abort assert strcpy strcat stpcpy strncpy strncat sprintf vsprintf gets strtok atoi "
          "atol atoll atof system popen rand srand random drand48 tmpnam tempnam mktemp alloca setjmp longjmp localtime "

@@ -1,0 +1,191 @@
+/* Opening: checkpoint, tokenizer, token map, model, engine, in this order; closing backwards. */
+#include "api/host.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "lanes/model_target.h"
+#include "text/chat.h"
+#include "text/token_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct pl_host {
+    pl_checkpoint *checkpoint;
+    pl_tokenizer *tokenizer;
+    pl_token_map map;
+    pl_model *model;
+    pl_model_target *target;
+    pl_engine *engine;
+    pl_defaults flags, file;
+    int32_t eos, bos;
+    bool drafts;
+    char *seed_salt;
+    double load_seconds;
+};
+
+static pl_status load_tokenizer(pl_host *h, const char *dir, pl_error *err)
+{
+    char *path = pl_path_join(dir, "tokenizer.json");
+    if (!path)
+        return pl_fail(err, PL_ENOMEM, "no memory for a path");
+    pl_status status = pl_tokenizer_load(&h->tokenizer, path, err);
+    free(path);
+    PL_TRY(status);
+    const pl_config *config = pl_checkpoint_config(h->checkpoint);
+    if (pl_tokenizer_size(h->tokenizer) > config->vocab_size)
+        return pl_fail_param(err, PL_EFORMAT, "tokenizer.json", "%s: the tokenizer has %d ids, the model %d", dir,
+                             (int)pl_tokenizer_size(h->tokenizer), config->vocab_size);
+    if (config->engrams == 0)
+        return PL_OK;
+    return pl_token_map_open(&h->map, h->tokenizer, config->vocab_size, config->engram_classes, NULL, err);
+}
+
+static pl_status load_defaults(pl_host *h, const pl_host_settings *settings, pl_error *err)
+{
+    const pl_config *config = pl_checkpoint_config(h->checkpoint);
+    h->flags = settings->flags;
+    h->eos = config->eos;
+    h->bos = config->bos;
+    int32_t eos = config->eos;
+    PL_TRY(pl_defaults_from_dir(&h->file, settings->dir, &eos, err));
+    if (h->eos < 0 && eos < config->vocab_size)
+        h->eos = eos;
+    if (settings->seed_salt && *settings->seed_salt) {
+        h->seed_salt = strdup(settings->seed_salt);
+        if (!h->seed_salt)
+            return pl_fail(err, PL_ENOMEM, "no memory for the salt");
+    }
+    /* A flag out of range stops the start, not the first request. */
+    pl_sampling probe;
+    const pl_sampling_part *sources[] = {&h->flags.sampling, &h->file.sampling};
+    pl_sampling_resolve(&probe, sources, 2);
+    return pl_sampling_check(&probe, config->vocab_size, err);
+}
+
+static pl_status start(pl_host *h, const pl_host_settings *settings, pl_error *err)
+{
+    int64_t began = pl_now_ns();
+    PL_TRY(pl_checkpoint_open(&h->checkpoint, settings->dir, settings->threads, settings->progress,
+                              settings->progress_arg, err));
+    PL_TRY(load_tokenizer(h, settings->dir, err));
+    PL_TRY(load_defaults(h, settings, err));
+    pl_model_settings model = {.threads = settings->threads, .context = settings->context, .slots = 1};
+    PL_TRY(pl_model_open(&h->model, h->checkpoint, h->map.map, &model, err));
+    PL_TRY(pl_model_target_open(&h->target, h->model, err));
+    pl_engine_settings engine = {.queue = settings->queue};
+    PL_TRY(pl_engine_open(&h->engine, pl_model_target_table(h->target), &engine, err));
+    h->load_seconds = (double)(pl_now_ns() - began) * 1e-9;
+    return PL_OK;
+}
+
+pl_status pl_host_open(pl_host **out, const pl_host_settings *settings, pl_error *err)
+{
+    *out = NULL;
+    pl_host *h = calloc(1, sizeof *h);
+    if (!h)
+        return pl_fail(err, PL_ENOMEM, "no memory for a model");
+    h->drafts = settings->drafts;
+    pl_status status = start(h, settings, err);
+    if (status != PL_OK) {
+        pl_host_close(h);
+        return status;
+    }
+    *out = h;
+    return PL_OK;
+}
+
+void pl_host_close(pl_host *h)
+{
+    if (!h)
+        return;
+    pl_engine_close(h->engine);
+    pl_model_target_close(h->target);
+    pl_model_close(h->model);
+    pl_token_map_close(&h->map);
+    pl_tokenizer_close(h->tokenizer);
+    pl_checkpoint_close(h->checkpoint);
+    free(h->seed_salt);
+    free(h);
+}
+
+const pl_tokenizer *pl_host_tokenizer(const pl_host *h)
+{
+    return h->tokenizer;
+}
+
+const pl_config *pl_host_config(const pl_host *h)
+{
+    return pl_checkpoint_config(h->checkpoint);
+}
+
+int pl_host_context(const pl_host *h)
+{
+    return pl_model_target_table(h->target)->context;
+}
+
+int32_t pl_host_eos(const pl_host *h)
+{
+    return h->eos;
+}
+
+int32_t pl_host_bos(const pl_host *h)
+{
+    return h->bos;
+}
+
+bool pl_host_thinks(const pl_host *h)
+{
+    if (h->flags.thinking >= 0)
+        return h->flags.thinking;
+    return h->file.thinking != 0;
+}
+
+int pl_host_effort(const pl_host *h)
+{
+    return h->flags.effort ? h->flags.effort : PL_CHAT_EFFORT_HIGH;
+}
+
+int64_t pl_host_max_tokens(const pl_host *h, bool thinking)
+{
+    if (h->flags.max_tokens)
+        return h->flags.max_tokens;
+    return thinking ? PL_MAX_TOKENS_THINKING : PL_MAX_TOKENS_PLAIN;
+}
+
+const char *pl_host_backend(const pl_host *h)
+{
+    return pl_model_backend(h->model);
+}
+
+int pl_host_threads(const pl_host *h)
+{
+    return pl_model_threads(h->model);
+}
+
+double pl_host_load_seconds(const pl_host *h)
+{
+    return h->load_seconds;
+}
+
+pl_engine *pl_host_engine(pl_host *h)
+{
+    return h->engine;
+}
+
+bool pl_host_drafts(const pl_host *h)
+{
+    return h->drafts;
+}
+
+pl_status pl_host_sampling(const pl_host *h, const pl_sampling_part *request, const int32_t *prompt, size_t prompt_len,
+                           pl_sampling *out, pl_error *err)
+{
+    const pl_sampling_part *sources[] = {request, &h->flags.sampling, &h->file.sampling};
+    pl_sampling resolved;
+    bool seeded = pl_sampling_resolve(&resolved, sources, 3);
+    PL_TRY(pl_sampling_check(&resolved, pl_host_config(h)->vocab_size, err));
+    if (!seeded)
+        PL_TRY(pl_seed_derive(&resolved.seed, prompt, prompt_len, h->seed_salt, err));
+    return pl_sampling_copy(out, &resolved, err);
+}
