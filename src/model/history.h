@@ -1,5 +1,5 @@
-/* Which tokens a stream has seen, for the penalties: counted once on commit, read by every row. Owned by one stream; one
- * thread at a time. */
+/* Which tokens a stream has seen, for the penalties: counted once on commit, read by every row. Owned by one stream;
+ * one thread at a time. */
 #ifndef PL_MODEL_HISTORY_H
 #define PL_MODEL_HISTORY_H
 

@@ -148,8 +148,8 @@ static int first_at(const pl__items *items, float top)
 /* The item with the largest x / t + noise; lower id on ties.
  *
  * The noise takes two logarithms, so it is computed only for items that might win: with u = 2^e (1 + f),
- * -log(-log(1 - u)) < -log(u) <= -ln2 (e + f), and e + f is what the bits of u, read as an integer, say. The slack covers
- * every rounding on the way, so that an item left out could not have won: what is chosen is the exact arg-max. */
+ * -log(-log(1 - u)) < -log(u) <= -ln2 (e + f), and e + f is what the bits of u, read as an integer, say. The slack
+ * covers every rounding on the way, so an item left out could not have won: what is chosen is the exact arg-max. */
 static int32_t noisiest(const pl__items *items, float top, float t, uint64_t seed, int64_t position)
 {
     const uint64_t key = pl_noise_key(seed, position);

@@ -42,6 +42,26 @@ bool pl_sampling_resolve(pl_sampling *out, const pl_sampling_part *const *source
     return (named & PL_HAS_SEED) != 0;
 }
 
+pl_sampling_part pl_sampling_of_generation(const pl_generation *g)
+{
+    static const struct {
+        unsigned from, to;
+    } names[] = {{PL_GEN_TEMPERATURE, PL_HAS_TEMPERATURE},
+                 {PL_GEN_TOP_K, PL_HAS_TOP_K},
+                 {PL_GEN_TOP_P, PL_HAS_TOP_P},
+                 {PL_GEN_MIN_P, PL_HAS_MIN_P},
+                 {PL_GEN_REPETITION, PL_HAS_REPETITION}};
+    pl_sampling_part part = {.value = {.temperature = g->temperature,
+                                       .top_k = g->top_k,
+                                       .top_p = g->top_p,
+                                       .min_p = g->min_p,
+                                       .repetition_penalty = g->repetition_penalty}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (g->has & names[i].from)
+            part.has |= names[i].to;
+    return part;
+}
+
 /* Each id once: sorting would need memory and the list is short, so a bit table over a hash is not worth it either; the
  * square of PL_MAX_BIASES is under a millisecond, once a request. */
 static pl_status check_biases(const pl_sampling *s, int vocab, pl_error *err)

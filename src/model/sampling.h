@@ -2,7 +2,7 @@
 #ifndef PL_MODEL_SAMPLING_H
 #define PL_MODEL_SAMPLING_H
 
-#include "base/status.h"
+#include "checkpoint/generation.h"
 
 enum { PL_MAX_BIASES = 1024 };
 
@@ -44,10 +44,13 @@ typedef struct pl_sampling_part {
     pl_sampling value; /* only the named fields count; the bias list always does */
 } pl_sampling_part;
 
-/* Merge sources, the strongest first: the request, the flags, generation_config.json. NULL entries are skipped. What none
- * of them names is temperature 1 and everything else off. The bias list is that of the first source that has one; it is
- * not copied. False when no source names a seed (out->seed is then 0: derive one). */
+/* Merge sources, the strongest first: the request, the flags, generation_config.json. NULL entries are skipped. What
+ * none of them names is temperature 1 and everything else off. The bias list is that of the first source that has one;
+ * it is not copied. False when no source names a seed (out->seed is then 0: derive one). */
 bool pl_sampling_resolve(pl_sampling *out, const pl_sampling_part *const *sources, int count);
+
+/* What generation_config.json names, as a source. */
+pl_sampling_part pl_sampling_of_generation(const pl_generation *generation);
 
 /* Ranges: PL_EINVAL with the API's field name as parameter ("top_p", "logit_bias", ...). vocab: ids a bias may name. */
 pl_status pl_sampling_check(const pl_sampling *sampling, int vocab, pl_error *err);
