@@ -52,6 +52,9 @@ struct pl_chat {
 /* The text of a content item: a string itself, or a part by its type; an image's is `[image]`. *len in bytes. */
 const char *pl__item_text(const pl_json *item, size_t *len);
 
+/* What an outside value looks like in a message: a short string or number itself, else its type. Returns out. */
+const char *pl__shown(const pl_json *value, char out[64]);
+
 /* A function's name with its namespace (spec: `namespace::name`). ns_len 0: none. */
 typedef struct pl__name {
     const char *ns, *name;

@@ -1,9 +1,23 @@
 /* The fields of a request that choose thinking, effort and what becomes of old reasoning. Clients spell them in many
  * ways; all of them are honoured, and a value that is none of the accepted ones is refused by name. */
-#include "text/chat.h"
+#include "text/chat_int.h"
 
 #include <stdio.h>
 #include <string.h>
+
+const char *pl__shown(const pl_json *value, char out[64])
+{
+    size_t len;
+    const char *text = pl_json_string(value, &len);
+    bool plain = text && len && len < 64;
+    for (size_t i = 0; plain && i < len; i++)
+        plain = (unsigned char)text[i] >= 0x20 && text[i] != 0x7F;
+    if (plain)
+        snprintf(out, 64, "%.*s", (int)len, text);
+    else
+        snprintf(out, 64, "%s", pl_json_type_name(value));
+    return out;
+}
 
 typedef enum wish { UNSAID, ON, OFF } wish;
 
@@ -14,11 +28,8 @@ typedef struct wishes {
 
 static pl_status refuse(pl_error *err, const char *where, const char *accepted, const pl_json *value)
 {
-    size_t len;
-    const char *text = pl_json_string(value, &len);
-    if (text && len < 64)
-        return pl_fail_param(err, PL_EINVAL, where, "%s must be %s, found %.*s", where, accepted, (int)len, text);
-    return pl_fail_param(err, PL_EINVAL, where, "%s must be %s, found %s", where, accepted, pl_json_type_name(value));
+    char found[64];
+    return pl_fail_param(err, PL_EINVAL, where, "%s must be %s, found %s", where, accepted, pl__shown(value, found));
 }
 
 /* One source's wish joins the others at its level: "off" wins over "on". */

@@ -43,14 +43,6 @@ static pl_status refuse(checker *c, const char *below, const char *fmt, ...)
     return pl_fail_param(c->err, PL_EINVAL, param, "%s %s", param, what);
 }
 
-/* A string from outside, cut to what a message can hold. */
-static const char *shown(const pl_json *value)
-{
-    size_t len;
-    const char *text = pl_json_string(value, &len);
-    return text && len < 64 ? text : "another value";
-}
-
 /* ---- contents --------------------------------------------------------------------------------------------------- */
 
 static bool is_text_type(const pl_json *type)
@@ -96,10 +88,10 @@ static pl_status check_item(checker *c, const pl_json *item, size_t i)
     if (is_image_type(type))
         return c->chat->options.images == PL_CHAT_IMAGES_NAME
                    ? PL_OK
-                   : refuse(c, below, "is %s: this model takes text only", shown(type));
+                   : refuse(c, below, "is %s: this model takes text only", pl__shown(type, (char[64]){0}));
     if (!pl_json_is(type, PL_JSON_STRING))
         return refuse(c, below, "must be a string, found %s", pl_json_type_name(type));
-    return refuse(c, below, "must be text, found %s", shown(type));
+    return refuse(c, below, "must be text, found %s", pl__shown(type, (char[64]){0}));
 }
 
 /* A string, an array of parts, or nothing when that is allowed. */
@@ -149,7 +141,7 @@ static pl_status check_tool(checker *c, const pl_json *tool, size_t i, pl__name 
     const pl_json *type = pl_json_get_set(tool, "type");
     snprintf(below, sizeof below, "[%zu].type", i);
     if (type && !pl_json_equals(type, "function"))
-        return refuse(c, below, "must be function, found %s", shown(type));
+        return refuse(c, below, "must be function, found %s", pl__shown(type, (char[64]){0}));
     snprintf(below, sizeof below, "[%zu].function", i);
     if (!pl_json_is(pl_json_get(tool, "function"), PL_JSON_OBJECT))
         return refuse(c, below, "must be an object, found %s", pl_json_type_name(pl_json_get(tool, "function")));
@@ -201,7 +193,8 @@ static pl_status check_format(checker *c, const pl_json *format, pl__turn *turn)
         return PL_OK;
     bool schema = pl_json_equals(type, "json_schema");
     if (!schema && !pl_json_equals(type, "json_object"))
-        return refuse(c, ".type", "must be text, json_object or json_schema, found %s", type ? shown(type) : "nothing");
+        return refuse(c, ".type", "must be text, json_object or json_schema, found %s",
+                      type ? pl__shown(type, (char[64]){0}) : "nothing");
     if (schema && !pl_json_is(pl_json_get(pl_json_get(format, "json_schema"), "schema"), PL_JSON_OBJECT))
         return refuse(c, ".json_schema.schema", "must be an object, found %s",
                       pl_json_type_name(pl_json_get(pl_json_get(format, "json_schema"), "schema")));
@@ -218,7 +211,7 @@ static pl_status check_call(checker *c, const pl_json *call, size_t i)
     const pl_json *type = pl_json_get_set(call, "type");
     snprintf(below, sizeof below, ".tool_calls[%zu].type", i);
     if (type && !pl_json_equals(type, "function"))
-        return refuse(c, below, "must be function, found %s", shown(type));
+        return refuse(c, below, "must be function, found %s", pl__shown(type, (char[64]){0}));
     const pl_json *id = pl_json_get_set(call, "id");
     snprintf(below, sizeof below, ".tool_calls[%zu].id", i);
     if (id && !pl_json_is(id, PL_JSON_STRING))
@@ -389,7 +382,7 @@ static pl_status take_message(checker *c, const pl_json *message, size_t i, bool
     }
     if (!pl_json_equals(role, "assistant"))
         return refuse(c, ".role", "must be system, developer, user, assistant, tool or latest_reminder, found %s",
-                      pl_json_is(role, PL_JSON_STRING) ? shown(role) : pl_json_type_name(role));
+                      pl__shown(role, (char[64]){0}));
     PL_TRY(check_assistant(c, message, last));
     new_turn(c, PL__ROLE_ASSISTANT, message);
     if (pl_json_count(pl_json_get(message, "tool_calls")))
