@@ -1,0 +1,235 @@
+/* Matrix products in order d8 with AVX2: half a chunk (32 bytes, 64 codes, eight runs) is a register of bytes, a run one of
+ * its dwords; the sixteen accumulators are two registers. */
+#include "kernels/cpu/lin.h"
+
+#include <immintrin.h>
+
+#define IN static inline __attribute__((always_inline))
+
+/* Bytes ahead at which a stream of weights is asked for. */
+enum { AHEAD = 1024 };
+
+typedef struct codes {
+    __m256i even, odd; /* twice the values: bytes of elements 0, 2, 4, 6 (1, 3, 5, 7) of each run */
+} codes;
+
+IN __m256i load(const void *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+IN codes decode(__m256i v)
+{
+    const __m256i value = _mm256_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12, 0, 1, 2, 3, 4, 6, 8,
+                                           12, 0, -1, -2, -3, -4, -6, -8, -12);
+    const __m256i nibble = _mm256_set1_epi8(15);
+    return (codes){.even = _mm256_shuffle_epi8(value, _mm256_and_si256(v, nibble)),
+                   .odd = _mm256_shuffle_epi8(value, _mm256_and_si256(_mm256_srli_epi16(v, 4), nibble))};
+}
+
+/* The words of pl__wchunk.hi: elements (0, 4), (1, 5), (2, 6), (3, 7) of each run, times 512. */
+IN void words(__m256i w[4], codes c)
+{
+    const __m256i upper = _mm256_set1_epi16((short)0xff00);
+    w[0] = _mm256_slli_epi16(c.even, 8);
+    w[1] = _mm256_slli_epi16(c.odd, 8);
+    w[2] = _mm256_and_si256(c.even, upper);
+    w[3] = _mm256_and_si256(c.odd, upper);
+}
+
+/* And back: what lo needs. */
+IN codes from_words(const __m256i w[4])
+{
+    return (codes){.even = _mm256_or_si256(_mm256_srli_epi16(w[0], 8), w[2]),
+                   .odd = _mm256_or_si256(_mm256_srli_epi16(w[1], 8), w[3])};
+}
+
+/* 2^(byte - 127) of two scale bytes, each for the four runs of its block. */
+IN __m256 scales(const unsigned char *two)
+{
+    uint16_t v;
+    memcpy(&v, two, 2);
+    const __m256i spread = _mm256_setr_epi32((int)0x00808080, (int)0x00808080, (int)0x00808080, (int)0x00808080,
+                                             0x01808080, 0x01808080, 0x01808080, 0x01808080);
+    return _mm256_castsi256_ps(_mm256_srli_epi32(_mm256_shuffle_epi8(_mm256_set1_epi16((short)v), spread), 1));
+}
+
+IN __m256i dot_hi(const pl__xchunk *x, int half, const __m256i w[4])
+{
+    __m256i t = _mm256_madd_epi16(load(x->hi[0][half]), w[0]), u = _mm256_madd_epi16(load(x->hi[1][half]), w[1]);
+    t = _mm256_add_epi32(t, _mm256_madd_epi16(load(x->hi[2][half]), w[2]));
+    u = _mm256_add_epi32(u, _mm256_madd_epi16(load(x->hi[3][half]), w[3]));
+    return _mm256_add_epi32(t, u);
+}
+
+/* Sums of four stay below 4 * 7 * 12, far from the saturation of maddubs. */
+IN __m256i add_lo(__m256i t, const pl__xchunk *x, int half, codes c)
+{
+    __m256i lo = _mm256_add_epi16(_mm256_maddubs_epi16(load(x->even[half]), c.even),
+                                  _mm256_maddubs_epi16(load(x->odd[half]), c.odd));
+    return _mm256_add_epi32(_mm256_srai_epi32(t, 5), _mm256_madd_epi16(lo, _mm256_set1_epi16(1)));
+}
+
+IN __m256 accumulate(__m256 acc, __m256i t, const pl__xchunk *x, int half, __m256 ws)
+{
+    __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(t), _mm256_loadu_ps(x->scale + half));
+    return _mm256_fmadd_ps(value, ws, acc);
+}
+
+/* One chunk of `outs` neighbouring outputs. */
+IN void row_chunk(int outs, __m256 (*acc)[2], const unsigned char *code, size_t stride, const unsigned char *scale,
+                  size_t scales_stride, const pl__xchunk *x, bool lo, size_t ahead)
+{
+#pragma GCC unroll 4
+    for (int j = 0; j < outs; j++, code += stride, scale += scales_stride) {
+        _mm_prefetch((const char *)code + ahead, _MM_HINT_T0);
+#pragma GCC unroll 2
+        for (int h = 0; h < 2; h++) {
+            codes c = decode(load(code + 32 * h));
+            __m256i w[4];
+            words(w, c);
+            __m256i t = dot_hi(x, 8 * h, w);
+            if (lo)
+                t = add_lo(t, x, 8 * h, c);
+            acc[j][h] = accumulate(acc[j][h], t, x, 8 * h, scales(scale + 2 * h));
+        }
+    }
+}
+
+/* The codes and scales of a row's short last chunk, with zeros and scales of 1 behind them. */
+static void copy_tail(unsigned char code[64], unsigned char scale[4], const pl_mat *w, int o)
+{
+    int from = w->in / PL__CHUNK * PL__CHUNK, left = w->in - from;
+    memset(code, 0, 64);
+    memset(scale, 127, 4);
+    memcpy(code, w->data + (size_t)o * ((size_t)w->in / 2) + from / 2, (size_t)left / 2);
+    memcpy(scale, w->scale + (size_t)o * ((size_t)w->in / 32) + from / 32, (size_t)left / 32);
+}
+
+IN float tree(__m256 a, __m256 b)
+{
+    a = _mm256_add_ps(a, b);
+    __m128 c = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    c = _mm_add_ps(c, _mm_movehl_ps(c, c));
+    return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
+}
+
+static float sum(const float *acc)
+{
+    return tree(_mm256_loadu_ps(acc), _mm256_loadu_ps(acc + 8));
+}
+
+IN void row_group(int outs, float *y, const pl_mat *w, int o, const pl__xchunk *x, const unsigned char *lo)
+{
+    size_t stride = (size_t)w->in / 2, scales_stride = (size_t)w->in / 32;
+    const unsigned char *code = w->data + (size_t)o * stride, *scale = w->scale + (size_t)o * scales_stride;
+    int whole = w->in / PL__CHUNK, near = AHEAD / 64 < whole ? AHEAD / 64 : whole;
+    __m256 acc[4][2];
+#pragma GCC unroll 4
+    for (int j = 0; j < outs; j++)
+        acc[j][0] = acc[j][1] = _mm256_setzero_ps();
+    for (int c = 0; c < whole; c++, code += 64, scale += 4) {
+        /* near the rows' ends what comes next is the beginning of the rows after these */
+        size_t ahead = (size_t)near * 64 + (c < whole - near ? 0 : (size_t)(outs - 1) * stride);
+        if (lo[c])
+            row_chunk(outs, acc, code, stride, scale, scales_stride, x + c, true, ahead);
+        else
+            row_chunk(outs, acc, code, stride, scale, scales_stride, x + c, false, ahead);
+    }
+    if (w->in % PL__CHUNK) {
+        unsigned char tail[64], tail_scale[4];
+        for (int j = 0; j < outs; j++) {
+            copy_tail(tail, tail_scale, w, o + j);
+            row_chunk(1, acc + j, tail, 0, tail_scale, 0, x + whole, lo[whole], 0);
+        }
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < outs; j++)
+        y[j] = tree(acc[j][0], acc[j][1]);
+}
+
+static void row(float *y, const pl_mat *w, int o, int count, const pl__xchunk *x, const unsigned char *lo)
+{
+    int j = 0;
+    for (; j + 4 <= count; j += 4)
+        row_group(4, y + j, w, o + j, x, lo);
+    for (; j < count; j++)
+        row_group(1, y + j, w, o + j, x, lo);
+}
+
+IN void widen_chunk(pl__wchunk *to, const unsigned char *code, const unsigned char *scale)
+{
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; h++) {
+        __m256i w[4];
+        words(w, decode(load(code + 32 * h)));
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++)
+            _mm256_storeu_si256((__m256i *)(void *)to->hi[i][8 * h], w[i]);
+        _mm256_storeu_ps(to->scale + 8 * h, scales(scale + 2 * h));
+    }
+}
+
+static void widen(pl__wchunk *tile, int j, const pl_mat *w, int o, int from, int n)
+{
+    const unsigned char *code = w->data + (size_t)o * ((size_t)w->in / 2) + (size_t)from * 64;
+    const unsigned char *scale = w->scale + (size_t)o * ((size_t)w->in / 32) + (size_t)from * 4;
+    int whole = w->in / PL__CHUNK - from < n ? w->in / PL__CHUNK - from : n;
+    tile += j;
+    for (int c = 0; c < whole; c++, tile += PL__TILE, code += 64, scale += 4) {
+        _mm_prefetch((const char *)code + AHEAD / 2, _MM_HINT_T0);
+        widen_chunk(tile, code, scale);
+    }
+    if (whole < n) {
+        unsigned char tail[64], tail_scale[4];
+        copy_tail(tail, tail_scale, w, o);
+        widen_chunk(tile, tail, tail_scale);
+    }
+}
+
+/* One row against the four outputs of a tile: the x of half a chunk stays in registers. */
+IN void tile_chunk(__m256 (*a)[2], const pl__xchunk *x, const pl__wchunk *w, bool lo)
+{
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; h++) {
+        __m256i x0 = load(x->hi[0][8 * h]), x1 = load(x->hi[1][8 * h]);
+        __m256i x2 = load(x->hi[2][8 * h]), x3 = load(x->hi[3][8 * h]);
+#pragma GCC unroll 4
+        for (int j = 0; j < PL__TILE; j++) {
+            __m256i hi[4];
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++)
+                hi[i] = load(w[j].hi[i][8 * h]);
+            __m256i t = _mm256_add_epi32(_mm256_add_epi32(_mm256_madd_epi16(x0, hi[0]), _mm256_madd_epi16(x1, hi[1])),
+                                         _mm256_add_epi32(_mm256_madd_epi16(x2, hi[2]), _mm256_madd_epi16(x3, hi[3])));
+            if (lo)
+                t = add_lo(t, x, 8 * h, from_words(hi));
+            a[j][h] = accumulate(a[j][h], t, x, 8 * h, _mm256_loadu_ps(w[j].scale + 8 * h));
+        }
+    }
+}
+
+static void tile_row(float *acc, const pl__xchunk *const *x, const unsigned char *const *lo, int rows,
+                     const pl__wchunk *tile, int n)
+{
+    (void)rows; /* always 1 */
+    __m256 a[PL__TILE][2];
+#pragma GCC unroll 4
+    for (int j = 0; j < PL__TILE; j++) {
+        a[j][0] = _mm256_loadu_ps(acc + j * PL__LANES);
+        a[j][1] = _mm256_loadu_ps(acc + j * PL__LANES + 8);
+    }
+    for (int c = 0; c < n; c++, tile += PL__TILE) {
+        if (lo[0][c])
+            tile_chunk(a, x[0] + c, tile, true);
+        else
+            tile_chunk(a, x[0] + c, tile, false);
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < PL__TILE; j++) {
+        _mm256_storeu_ps(acc + j * PL__LANES, a[j][0]);
+        _mm256_storeu_ps(acc + j * PL__LANES + 8, a[j][1]);
+    }
+}
+
+const pl__lin_d8 pl__d8_avx2 = {.tile_rows = 1, .row = row, .widen = widen, .tile = tile_row, .sum = sum};

@@ -1,0 +1,243 @@
+/* Matrix products in order d8 with AVX-512: a chunk of 128 codes is one register of bytes, a run of eight one of its
+ * dwords, so the sixteen accumulators are one register. Included by lin4_avx512.c and lin4_vnni_avx512.c, which differ in
+ * how four pairs (or quads) of integers are multiplied and added: D8_PAIRS(t, a, b) int16, D8_QUADS(t, u8, s8). */
+#include "kernels/cpu/lin.h"
+
+#include <immintrin.h>
+
+#define IN D8_TARGET static inline __attribute__((always_inline))
+
+/* Bytes ahead at which a stream of weights is asked for. */
+enum { AHEAD = 1024 };
+
+typedef struct codes {
+    __m512i even, odd; /* twice the values: bytes of elements 0, 2, 4, 6 (1, 3, 5, 7) of each run */
+} codes;
+
+IN codes decode(__m512i v)
+{
+    const __m512i value =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12));
+    const __m512i nibble = _mm512_set1_epi8(15);
+    return (codes){.even = _mm512_shuffle_epi8(value, _mm512_and_si512(v, nibble)),
+                   .odd = _mm512_shuffle_epi8(value, _mm512_and_si512(_mm512_srli_epi16(v, 4), nibble))};
+}
+
+/* The words of pl__wchunk.hi: elements (0, 4), (1, 5), (2, 6), (3, 7) of each run, times 512. */
+IN void words(__m512i w[4], codes c)
+{
+    const __m512i upper = _mm512_set1_epi16((short)0xff00);
+    w[0] = _mm512_slli_epi16(c.even, 8);
+    w[1] = _mm512_slli_epi16(c.odd, 8);
+    w[2] = _mm512_and_si512(c.even, upper);
+    w[3] = _mm512_and_si512(c.odd, upper);
+}
+
+/* And back: what lo needs. */
+IN codes from_words(const __m512i w[4])
+{
+    return (codes){.even = _mm512_or_si512(_mm512_srli_epi16(w[0], 8), w[2]),
+                   .odd = _mm512_or_si512(_mm512_srli_epi16(w[1], 8), w[3])};
+}
+
+/* 2^(byte - 127) of four scale bytes, each for the four runs of its block. */
+IN __m512 scales(uint32_t four)
+{
+    const __m512i spread = _mm512_set_epi32(0x03808080, 0x03808080, 0x03808080, 0x03808080, 0x02808080, 0x02808080,
+                                            0x02808080, 0x02808080, 0x01808080, 0x01808080, 0x01808080, 0x01808080,
+                                            (int)0x00808080, (int)0x00808080, (int)0x00808080, (int)0x00808080);
+    return _mm512_castsi512_ps(_mm512_srli_epi32(_mm512_shuffle_epi8(_mm512_set1_epi32((int)four), spread), 1));
+}
+
+IN uint32_t four_bytes(const unsigned char *p)
+{
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return v;
+}
+
+/* The last chunk of a row may be short: zeros and scales of 1 then, and no read beyond. */
+IN void load_chunk(__m512i *v, uint32_t *scale, const unsigned char *code, const unsigned char *s, int left)
+{
+    if (left >= PL__CHUNK) {
+        *v = _mm512_loadu_si512(code);
+        *scale = four_bytes(s);
+        return;
+    }
+    unsigned char some[4] = {127, 127, 127, 127};
+    for (int i = 0; i < left / 32; i++)
+        some[i] = s[i];
+    *v = _mm512_maskz_loadu_epi8(((__mmask64)1 << (left / 2)) - 1, code);
+    *scale = four_bytes(some);
+}
+
+IN __m512i dot_hi(const __m512i x[4], const __m512i w[4])
+{
+    __m512i t = D8_PAIRS(_mm512_setzero_si512(), x[0], w[0]), u = D8_PAIRS(_mm512_setzero_si512(), x[2], w[2]);
+    return _mm512_add_epi32(D8_PAIRS(t, x[1], w[1]), D8_PAIRS(u, x[3], w[3]));
+}
+
+IN __m512i add_lo(__m512i t, __m512i even, __m512i odd, codes c)
+{
+    __m512i lo = D8_QUADS(_mm512_setzero_si512(), even, c.even);
+    return _mm512_add_epi32(_mm512_srai_epi32(t, 5), D8_QUADS(lo, odd, c.odd));
+}
+
+IN __m512 accumulate(__m512 acc, __m512i t, __m512 xs, __m512 ws)
+{
+    return _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(t), xs), ws, acc);
+}
+
+IN void load_hi(__m512i x[4], const pl__xchunk *c)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        x[i] = _mm512_loadu_si512(c->hi[i]);
+}
+
+/* One chunk of `outs` neighbouring outputs. */
+IN void row_chunk(int outs, __m512 *acc, const unsigned char *code, size_t stride, const unsigned char *scale,
+                  size_t scales_stride, const pl__xchunk *x, bool lo, int left, size_t ahead)
+{
+    __m512i xi[4];
+    __m512 xs = _mm512_loadu_ps(x->scale);
+    load_hi(xi, x);
+#pragma GCC unroll 4
+    for (int j = 0; j < outs; j++) {
+        __m512i v, w[4];
+        uint32_t four;
+        _mm_prefetch((const char *)code + (size_t)j * stride + ahead, _MM_HINT_T0);
+        load_chunk(&v, &four, code + (size_t)j * stride, scale + (size_t)j * scales_stride, left);
+        codes c = decode(v);
+        words(w, c);
+        __m512i t = dot_hi(xi, w);
+        if (lo)
+            t = add_lo(t, _mm512_loadu_si512(x->even), _mm512_loadu_si512(x->odd), c);
+        acc[j] = accumulate(acc[j], t, xs, scales(four));
+    }
+}
+
+D8_TARGET static float sum(const float *acc)
+{
+    __m256 a = _mm256_add_ps(_mm256_loadu_ps(acc), _mm256_loadu_ps(acc + 8));
+    __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+IN void row_group(int outs, float *y, const pl_mat *w, int o, const pl__xchunk *x, const unsigned char *lo)
+{
+    size_t stride = (size_t)w->in / 2, scales_stride = (size_t)w->in / 32;
+    const unsigned char *code = w->data + (size_t)o * stride, *scale = w->scale + (size_t)o * scales_stride;
+    int chunks = (int)pl__chunks(w->in), whole = w->in / PL__CHUNK, near = AHEAD / 64 < whole ? AHEAD / 64 : whole;
+    __m512 acc[4];
+#pragma GCC unroll 4
+    for (int j = 0; j < outs; j++)
+        acc[j] = _mm512_setzero_ps();
+    for (int c = 0; c < chunks; c++) {
+        /* near the rows' ends what comes next is the beginning of the rows after these */
+        size_t ahead = c < whole - near ? (size_t)near * 64 : (size_t)(outs - 1) * stride + (size_t)near * 64;
+        if (c == whole)
+            row_chunk(outs, acc, code + (size_t)c * 64, stride, scale + (size_t)c * 4, scales_stride, x + c, lo[c],
+                      w->in - c * PL__CHUNK, 0);
+        else if (lo[c])
+            row_chunk(outs, acc, code + (size_t)c * 64, stride, scale + (size_t)c * 4, scales_stride, x + c, true,
+                      PL__CHUNK, ahead);
+        else
+            row_chunk(outs, acc, code + (size_t)c * 64, stride, scale + (size_t)c * 4, scales_stride, x + c, false,
+                      PL__CHUNK, ahead);
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < outs; j++) {
+        float a[PL__LANES];
+        _mm512_storeu_ps(a, acc[j]);
+        y[j] = sum(a);
+    }
+}
+
+D8_TARGET static void row(float *y, const pl_mat *w, int o, int count, const pl__xchunk *x, const unsigned char *lo)
+{
+    int j = 0;
+    for (; j + 4 <= count; j += 4)
+        row_group(4, y + j, w, o + j, x, lo);
+    for (; j < count; j++)
+        row_group(1, y + j, w, o + j, x, lo);
+}
+
+D8_TARGET static void widen(pl__wchunk *tile, int j, const pl_mat *w, int o, int from, int n)
+{
+    const unsigned char *code = w->data + (size_t)o * ((size_t)w->in / 2) + (size_t)from * 64;
+    const unsigned char *scale = w->scale + (size_t)o * ((size_t)w->in / 32) + (size_t)from * 4;
+    tile += j;
+    for (int c = 0; c < n; c++, tile += PL__TILE, code += 64, scale += 4) {
+        __m512i v, hi[4];
+        uint32_t four;
+        load_chunk(&v, &four, code, scale, w->in - (from + c) * PL__CHUNK);
+        _mm_prefetch((const char *)code + AHEAD / 2, _MM_HINT_T0);
+        words(hi, decode(v));
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++)
+            _mm512_storeu_si512(tile->hi[i], hi[i]);
+        _mm512_storeu_ps(tile->scale, scales(four));
+    }
+}
+
+/* Bit r of lo: row r has a lo in this chunk. */
+IN void tile_chunk(int rows, __m512 (*a)[PL__TILE], const pl__xchunk *const *x, const pl__wchunk *w, int lo)
+{
+    __m512i xi[2][4];
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++)
+        load_hi(xi[r], x[r]);
+#pragma GCC unroll 4
+    for (int j = 0; j < PL__TILE; j++) {
+        __m512i hi[4];
+        __m512 ws = _mm512_loadu_ps(w[j].scale);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++)
+            hi[i] = _mm512_loadu_si512(w[j].hi[i]);
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r++) {
+            __m512i t = dot_hi(xi[r], hi);
+            if (lo >> r & 1)
+                t = add_lo(t, _mm512_loadu_si512(x[r]->even), _mm512_loadu_si512(x[r]->odd), from_words(hi));
+            a[r][j] = accumulate(a[r][j], t, _mm512_loadu_ps(x[r]->scale), ws);
+        }
+    }
+}
+
+IN void tile_of(int rows, float *acc, const pl__xchunk *const *x, const unsigned char *const *lo, const pl__wchunk *w,
+                int n)
+{
+    __m512 a[2][PL__TILE];
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int j = 0; j < PL__TILE; j++)
+            a[r][j] = _mm512_loadu_ps(acc + (r * PL__OUTS + j) * PL__LANES);
+    for (int c = 0; c < n; c++, w += PL__TILE) {
+        const pl__xchunk *xc[2] = {x[0] + c, rows > 1 ? x[1] + c : NULL};
+        switch (lo[0][c] | (rows > 1 ? lo[1][c] << 1 : 0)) {
+        case 0: tile_chunk(rows, a, xc, w, 0); break;
+        case 1: tile_chunk(rows, a, xc, w, 1); break;
+        case 2: tile_chunk(rows, a, xc, w, 2); break;
+        default: tile_chunk(rows, a, xc, w, 3); break;
+        }
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int j = 0; j < PL__TILE; j++)
+            _mm512_storeu_ps(acc + (r * PL__OUTS + j) * PL__LANES, a[r][j]);
+}
+
+D8_TARGET static void tile_rows(float *acc, const pl__xchunk *const *x, const unsigned char *const *lo, int rows,
+                                const pl__wchunk *tile, int n)
+{
+    if (rows == 2)
+        tile_of(2, acc, x, lo, tile, n);
+    else
+        tile_of(1, acc, x, lo, tile, n);
+}
+
+const pl__lin_d8 D8_TABLE = {.tile_rows = 2, .row = row, .widen = widen, .tile = tile_rows, .sum = sum};

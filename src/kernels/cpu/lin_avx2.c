@@ -1,0 +1,246 @@
+/* Matrix products in order c16 with AVX2. The sixteen accumulators are two registers, those of even inputs and those of odd
+ * ones, because a register of 16-bit words splits into these for a shift and a mask. So a packed group of sixteen x holds
+ * elements 0, 2, .. 14, then 1, 3, .. 15, and so do widened weights and accumulators; `sum` knows. */
+#include "kernels/cpu/lin.h"
+
+#include <immintrin.h>
+
+#define IN static inline __attribute__((always_inline))
+
+/* How far ahead of its reads a stream of weights is asked for, in bytes. */
+enum { AHEAD = 1024 };
+
+typedef struct pair {
+    __m256 even, odd;
+} pair;
+
+IN size_t weight_bytes(pl_format f)
+{
+    return f == PL_FMT_F32 ? 4 : f == PL_FMT_BF16 ? 2 : 1;
+}
+
+/* Sixteen bf16 words. */
+IN pair split(__m256i v)
+{
+    return (pair){.even = _mm256_castsi256_ps(_mm256_slli_epi32(v, 16)),
+                  .odd = _mm256_castsi256_ps(_mm256_and_si256(v, _mm256_set1_epi32((int)0xffff0000)))};
+}
+
+/* Sixteen weights; FP8 still without its scale: E4M3 bits at a bf16's place are the value times 2^-120. */
+IN pair load16(pl_format f, const unsigned char *p)
+{
+    if (f == PL_FMT_F32) {
+        __m256 a = _mm256_loadu_ps((const float *)(const void *)p);
+        __m256 b = _mm256_loadu_ps((const float *)(const void *)(p + 32));
+        /* lanes 0 2 8 10 | 4 6 12 14, then its middle quarters change places */
+        __m256d even = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)),
+                odd = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd));
+        return (pair){.even = _mm256_castpd_ps(_mm256_permute4x64_pd(even, 0xd8)),
+                      .odd = _mm256_castpd_ps(_mm256_permute4x64_pd(odd, 0xd8))};
+    }
+    if (f == PL_FMT_BF16)
+        return split(_mm256_loadu_si256((const __m256i *)(const void *)p));
+    __m256i v = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p));
+    return split(_mm256_and_si256(_mm256_slli_epi16(v, 4), _mm256_set1_epi16((short)0x87f0)));
+}
+
+/* The first n < 16 of them, then zeros; reads no further. */
+IN pair load_some(pl_format f, const unsigned char *p, int n)
+{
+    unsigned char some[64] = {0};
+    memcpy(some, p, (size_t)n * weight_bytes(f));
+    return load16(f, some);
+}
+
+IN pair load_up_to(pl_format f, const unsigned char *p, int n)
+{
+    return n >= 16 ? load16(f, p) : load_some(f, p, n);
+}
+
+/* 2^(byte - 127), times the 2^120 that load16 leaves out. */
+IN __m256 fp8_scale(unsigned char byte)
+{
+    return _mm256_castsi256_ps(_mm256_set1_epi32((int)(((uint32_t)byte + 120) << 23)));
+}
+
+IN pair scaled(pair w, __m256 s)
+{
+    return (pair){.even = _mm256_mul_ps(w.even, s), .odd = _mm256_mul_ps(w.odd, s)};
+}
+
+IN void store(float *to, pair v)
+{
+    _mm256_storeu_ps(to, v.even);
+    _mm256_storeu_ps(to + 8, v.odd);
+}
+
+static void pack(float *to, const pl_bf16 *x, int in)
+{
+    for (int k = 0; k < in; k += 16)
+        store(to + k, load_up_to(PL_FMT_BF16, (const unsigned char *)(x + k), in - k));
+}
+
+/* The tree 8-4-2-1: i and i + 8 are lanes i/2 and i/2 + 4 of the same register. */
+IN float tree(pair a)
+{
+    __m128 e = _mm_add_ps(_mm256_castps256_ps128(a.even), _mm256_extractf128_ps(a.even, 1));
+    __m128 o = _mm_add_ps(_mm256_castps256_ps128(a.odd), _mm256_extractf128_ps(a.odd, 1));
+    e = _mm_add_ps(e, _mm_movehl_ps(e, e));
+    o = _mm_add_ps(o, _mm_movehl_ps(o, o));
+    e = _mm_add_ss(e, _mm_movehdup_ps(e));
+    return _mm_cvtss_f32(_mm_add_ss(e, _mm_add_ss(o, _mm_movehdup_ps(o))));
+}
+
+static float sum(const float *acc)
+{
+    return tree((pair){.even = _mm256_loadu_ps(acc), .odd = _mm256_loadu_ps(acc + 8)});
+}
+
+/* Inputs k .. end - 1 (whole 32s) of `outs` neighbouring outputs; ahead: distance of the prefetch in bytes. */
+IN void row_span(pl_format f, int outs, pair *acc, const unsigned char *p, size_t stride, const unsigned char *scale,
+                 const float *x, int k, int end, size_t ahead)
+{
+    size_t size = weight_bytes(f);
+    for (; k < end; k += 32) {
+        __m256 s = _mm256_setzero_ps();
+        if (f == PL_FMT_FP8)
+            s = fp8_scale(scale[k / 32]);
+#pragma GCC unroll 2
+        for (int h = 0; h < 32; h += 16) {
+            const unsigned char *q = p + (size_t)(k + h) * size;
+            __m256 x0 = _mm256_loadu_ps(x + k + h), x1 = _mm256_loadu_ps(x + k + h + 8);
+#pragma GCC unroll 4
+            for (int j = 0; j < outs; j++, q += stride) {
+                pair w = load16(f, q);
+                if (f == PL_FMT_F32 || h == 0)
+                    _mm_prefetch((const char *)q + ahead, _MM_HINT_T0);
+                if (f == PL_FMT_FP8)
+                    w = scaled(w, s);
+                acc[j].even = _mm256_fmadd_ps(x0, w.even, acc[j].even);
+                acc[j].odd = _mm256_fmadd_ps(x1, w.odd, acc[j].odd);
+            }
+        }
+    }
+}
+
+IN void row_group(pl_format f, int outs, float *y, const pl_mat *w, int o, const float *x)
+{
+    size_t size = weight_bytes(f), stride = (size_t)w->in * size;
+    const unsigned char *p = w->data + (size_t)o * stride, *scale = NULL;
+    int whole = w->in & -32, near = AHEAD / (int)size < whole ? AHEAD / (int)size : whole;
+    pair acc[4];
+#pragma GCC unroll 4
+    for (int j = 0; j < outs; j++)
+        acc[j] = (pair){_mm256_setzero_ps(), _mm256_setzero_ps()};
+    if (f == PL_FMT_FP8)
+        scale = w->scale + (size_t)(o / 32) * (((size_t)w->in + 31) / 32);
+    /* near the rows' ends what comes next is the beginning of the rows after these */
+    row_span(f, outs, acc, p, stride, scale, x, 0, whole - near, (size_t)near * size);
+    row_span(f, outs, acc, p, stride, scale, x, whole - near, whole, (size_t)(outs - 1) * stride + (size_t)near * size);
+    for (int k = whole; k < w->in; k += 16) {
+        __m256 x0 = _mm256_loadu_ps(x + k), x1 = _mm256_loadu_ps(x + k + 8);
+        for (int j = 0; j < outs; j++) {
+            pair v = load_up_to(f, p + (size_t)j * stride + (size_t)k * size, w->in - k);
+            if (f == PL_FMT_FP8)
+                v = scaled(v, fp8_scale(scale[k / 32]));
+            acc[j].even = _mm256_fmadd_ps(x0, v.even, acc[j].even);
+            acc[j].odd = _mm256_fmadd_ps(x1, v.odd, acc[j].odd);
+        }
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < outs; j++)
+        y[j] = tree(acc[j]);
+}
+
+IN void row(pl_format f, float *y, const pl_mat *w, int o, int count, const float *x)
+{
+    int j = 0;
+    for (; j + 4 <= count; j += 4)
+        row_group(f, 4, y + j, w, o + j, x);
+    for (; j < count; j++)
+        row_group(f, 1, y + j, w, o + j, x);
+}
+
+IN void widen(pl_format f, float *tile, int j, const pl_mat *w, int o, int from, int n)
+{
+    size_t size = weight_bytes(f);
+    const unsigned char *p = w->data + ((size_t)o * (size_t)w->in + (size_t)from) * size, *scale = NULL;
+    if (f == PL_FMT_FP8)
+        scale = w->scale + (size_t)(o / 32) * (((size_t)w->in + 31) / 32) + from / 32;
+    tile += (size_t)j * 16;
+    for (int k = 0; k < n; k += 16, p += 16 * size, tile += PL__TILE * 16) {
+        pair v = load_up_to(f, p, w->in - from - k);
+        _mm_prefetch((const char *)p + AHEAD / 2, _MM_HINT_T0);
+        if (f == PL_FMT_FP8)
+            v = scaled(v, fp8_scale(scale[k / 32]));
+        store(tile, v);
+    }
+}
+
+/* One half (even or odd) of the accumulators: with both, twelve would not stay in registers. */
+IN void tile_half(int rows, float *acc, const float *const *x, const float *tile, int n)
+{
+    __m256 a[3][4];
+    const float *xr[3];
+#pragma GCC unroll 3
+    for (int r = 0; r < rows; r++) {
+        xr[r] = x[r];
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++)
+            a[r][j] = _mm256_loadu_ps(acc + (r * PL__OUTS + j) * 16);
+    }
+    for (int k = 0; k < n; k += 16, tile += 64) {
+        __m256 v[3];
+#pragma GCC unroll 3
+        for (int r = 0; r < rows; r++)
+            v[r] = _mm256_loadu_ps(xr[r] + k);
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            __m256 w = _mm256_loadu_ps(tile + j * 16);
+#pragma GCC unroll 3
+            for (int r = 0; r < rows; r++)
+                a[r][j] = _mm256_fmadd_ps(v[r], w, a[r][j]);
+        }
+    }
+#pragma GCC unroll 3
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++)
+            _mm256_storeu_ps(acc + (r * PL__OUTS + j) * 16, a[r][j]);
+}
+
+static void tile_rows(float *acc, const float *const *x, int rows, const float *tile, int n)
+{
+    for (int half = 0; half < 16; half += 8) {
+        const float *xr[3] = {x[0] + half, x[rows > 1 ? 1 : 0] + half, x[rows > 2 ? 2 : 0] + half};
+        if (rows == 3)
+            tile_half(3, acc + half, xr, tile + half, n);
+        else if (rows == 2)
+            tile_half(2, acc + half, xr, tile + half, n);
+        else
+            tile_half(1, acc + half, xr, tile + half, n);
+    }
+}
+
+/* The functions of the table: one format each. */
+#define FORMAT(name, format)                                                                                           \
+    static void row_##name(float *y, const pl_mat *w, int o, int count, const float *x)                                \
+    {                                                                                                                  \
+        row(format, y, w, o, count, x);                                                                                \
+    }                                                                                                                  \
+    static void widen_##name(float *t, int j, const pl_mat *w, int o, int from, int n)                                 \
+    {                                                                                                                  \
+        widen(format, t, j, w, o, from, n);                                                                            \
+    }
+FORMAT(bf16, PL_FMT_BF16)
+FORMAT(f32, PL_FMT_F32)
+FORMAT(fp8, PL_FMT_FP8)
+
+const pl__lin_c16 pl__c16_avx2 = {
+    .tile_rows = 3,
+    .pack = pack,
+    .row = {row_bf16, row_f32, row_fp8},
+    .widen = {widen_bf16, widen_f32, widen_fp8},
+    .tile = tile_rows,
+    .sum = sum,
+};

@@ -1,0 +1,222 @@
+/* Matrix products in order c16 with AVX-512: the sixteen accumulators are one register, in natural order. */
+#include "kernels/cpu/lin.h"
+
+#include <immintrin.h>
+
+#define IN static inline __attribute__((always_inline))
+
+/* How far ahead of its reads a stream of weights is asked for. */
+enum { AHEAD = 1024 };
+
+IN size_t weight_bytes(pl_format f)
+{
+    return f == PL_FMT_F32 ? 4 : f == PL_FMT_BF16 ? 2 : 1;
+}
+
+IN __m512 from_fp8(__m128i codes)
+{
+    /* E4M3 bits at the float's place are the value times 2^-120; the block's scale sets that right */
+    __m512i v = _mm512_slli_epi32(_mm512_cvtepi8_epi32(codes), 20);
+    return _mm512_castsi512_ps(_mm512_and_si512(v, _mm512_set1_epi32((int)0x87f00000)));
+}
+
+IN __m512 from_bf16(__m256i v)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
+}
+
+/* Sixteen weights; FP8 still without its scale. */
+IN __m512 load16(pl_format f, const unsigned char *p)
+{
+    if (f == PL_FMT_F32)
+        return _mm512_loadu_ps(p);
+    if (f == PL_FMT_BF16)
+        return from_bf16(_mm256_loadu_si256((const __m256i *)(const void *)p));
+    return from_fp8(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+/* The first n < 16 of them, then zeros; reads no further. */
+IN __m512 load_some(pl_format f, const unsigned char *p, int n)
+{
+    __mmask16 m = (__mmask16)((1u << n) - 1);
+    if (f == PL_FMT_F32)
+        return _mm512_maskz_loadu_ps(m, p);
+    if (f == PL_FMT_BF16)
+        return from_bf16(_mm256_maskz_loadu_epi16(m, p));
+    return from_fp8(_mm_maskz_loadu_epi8(m, p));
+}
+
+/* 2^(byte - 127), times the 2^120 that from_fp8 leaves out. */
+IN __m512 fp8_scale(unsigned char byte)
+{
+    return _mm512_castsi512_ps(_mm512_set1_epi32((int)(((uint32_t)byte + 120) << 23)));
+}
+
+static void pack(float *to, const pl_bf16 *x, int in)
+{
+    int k = 0;
+    for (; k + 16 <= in; k += 16)
+        _mm512_storeu_ps(to + k, load16(PL_FMT_BF16, (const unsigned char *)(x + k)));
+    if (k < in)
+        _mm512_storeu_ps(to + k, load_some(PL_FMT_BF16, (const unsigned char *)(x + k), in - k));
+}
+
+static float sum(const float *acc)
+{
+    __m256 a = _mm256_add_ps(_mm256_loadu_ps(acc), _mm256_loadu_ps(acc + 8));
+    __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+/* Inputs k .. end - 1 (whole 32s) of `outs` neighbouring outputs; ahead: distance of the prefetch in bytes. */
+IN void row_span(pl_format f, int outs, __m512 *acc, const unsigned char *p, size_t stride, const unsigned char *scale,
+                 const float *x, int k, int end, size_t ahead)
+{
+    size_t size = weight_bytes(f);
+    for (; k < end; k += 32) {
+        __m512 s = _mm512_setzero_ps();
+        const unsigned char *q = p + (size_t)k * size;
+        if (f == PL_FMT_FP8)
+            s = fp8_scale(scale[k / 32]);
+        __m512 x0 = _mm512_loadu_ps(x + k), x1 = _mm512_loadu_ps(x + k + 16);
+#pragma GCC unroll 8
+        for (int j = 0; j < outs; j++, q += stride) {
+            __m512 w0 = load16(f, q), w1 = load16(f, q + 16 * size);
+            if (f != PL_FMT_FP8 || (k & 32) == 0)
+                _mm_prefetch((const char *)q + ahead, _MM_HINT_T0);
+            if (f == PL_FMT_F32)
+                _mm_prefetch((const char *)q + ahead + 64, _MM_HINT_T0);
+            if (f == PL_FMT_FP8) {
+                w0 = _mm512_mul_ps(w0, s);
+                w1 = _mm512_mul_ps(w1, s);
+            }
+            acc[j] = _mm512_fmadd_ps(x0, w0, acc[j]);
+            acc[j] = _mm512_fmadd_ps(x1, w1, acc[j]);
+        }
+    }
+}
+
+IN void row_group(pl_format f, int outs, float *y, const pl_mat *w, int o, const float *x)
+{
+    size_t size = weight_bytes(f), stride = (size_t)w->in * size;
+    const unsigned char *p = w->data + (size_t)o * stride, *scale = NULL;
+    int whole = w->in & -32, near = AHEAD / (int)size;
+    __m512 acc[8];
+#pragma GCC unroll 8
+    for (int j = 0; j < outs; j++)
+        acc[j] = _mm512_setzero_ps();
+    if (f == PL_FMT_FP8)
+        scale = w->scale + (size_t)(o / 32) * (((size_t)w->in + 31) / 32);
+    /* near the rows' ends what comes next is the beginning of the rows after these */
+    int turn = whole > near ? whole - near : 0;
+    row_span(f, outs, acc, p, stride, scale, x, 0, turn, AHEAD);
+    row_span(f, outs, acc, p, stride, scale, x, turn, whole,
+             (size_t)(outs - 1) * stride + (size_t)(near < whole ? near : whole) * size);
+    for (int k = whole; k < w->in; k += 16) {
+        int n = w->in - k < 16 ? w->in - k : 16;
+        __m512 s = f == PL_FMT_FP8 ? fp8_scale(scale[k / 32]) : _mm512_setzero_ps(), xk = _mm512_loadu_ps(x + k);
+#pragma GCC unroll 8
+        for (int j = 0; j < outs; j++) {
+            const unsigned char *q = p + (size_t)j * stride + (size_t)k * size;
+            __m512 v = n == 16 ? load16(f, q) : load_some(f, q, n);
+            acc[j] = _mm512_fmadd_ps(xk, f == PL_FMT_FP8 ? _mm512_mul_ps(v, s) : v, acc[j]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int j = 0; j < outs; j++) {
+        float a[16];
+        _mm512_storeu_ps(a, acc[j]);
+        y[j] = sum(a);
+    }
+}
+
+IN void row(pl_format f, float *y, const pl_mat *w, int o, int count, const float *x)
+{
+    int j = 0;
+    for (; j + 4 <= count; j += 4)
+        row_group(f, 4, y + j, w, o + j, x);
+    for (; j < count; j++)
+        row_group(f, 1, y + j, w, o + j, x);
+}
+
+IN void widen(pl_format f, float *tile, int j, const pl_mat *w, int o, int from, int n)
+{
+    size_t size = weight_bytes(f);
+    const unsigned char *p = w->data + ((size_t)o * (size_t)w->in + (size_t)from) * size, *scale = NULL;
+    if (f == PL_FMT_FP8)
+        scale = w->scale + (size_t)(o / 32) * (((size_t)w->in + 31) / 32) + from / 32;
+    tile += (size_t)j * 16;
+    for (int k = 0; k < n; k += 16, p += 16 * size, tile += PL__TILE * 16) {
+        int left = w->in - from - k;
+        __m512 v = left >= 16 ? load16(f, p) : load_some(f, p, left);
+        if (f == PL_FMT_FP8)
+            v = _mm512_mul_ps(v, fp8_scale(scale[k / 32]));
+        _mm512_storeu_ps(tile, v);
+    }
+}
+
+IN void tile_of(int rows, float *acc, const float *const *x, const float *tile, int n)
+{
+    __m512 a[6][4];
+    const float *xr[6];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+        xr[r] = x[r];
+#pragma GCC unroll 8
+        for (int j = 0; j < 4; j++)
+            a[r][j] = _mm512_loadu_ps(acc + (r * PL__OUTS + j) * 16);
+    }
+    for (int k = 0; k < n; k += 16, tile += 64) {
+        __m512 w0 = _mm512_loadu_ps(tile), w1 = _mm512_loadu_ps(tile + 16);
+        __m512 w2 = _mm512_loadu_ps(tile + 32), w3 = _mm512_loadu_ps(tile + 48);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++) {
+            __m512 v = _mm512_loadu_ps(xr[r] + k);
+            a[r][0] = _mm512_fmadd_ps(v, w0, a[r][0]);
+            a[r][1] = _mm512_fmadd_ps(v, w1, a[r][1]);
+            a[r][2] = _mm512_fmadd_ps(v, w2, a[r][2]);
+            a[r][3] = _mm512_fmadd_ps(v, w3, a[r][3]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int j = 0; j < 4; j++)
+            _mm512_storeu_ps(acc + (r * PL__OUTS + j) * 16, a[r][j]);
+}
+
+static void tile_rows(float *acc, const float *const *x, int rows, const float *tile, int n)
+{
+    switch (rows) {
+    case 1: tile_of(1, acc, x, tile, n); break;
+    case 2: tile_of(2, acc, x, tile, n); break;
+    case 3: tile_of(3, acc, x, tile, n); break;
+    case 4: tile_of(4, acc, x, tile, n); break;
+    case 5: tile_of(5, acc, x, tile, n); break;
+    default: tile_of(6, acc, x, tile, n); break;
+    }
+}
+
+/* The functions of the table: one format each. */
+#define FORMAT(name, format)                                                                                           \
+    static void row_##name(float *y, const pl_mat *w, int o, int count, const float *x)                                \
+    {                                                                                                                  \
+        row(format, y, w, o, count, x);                                                                                \
+    }                                                                                                                  \
+    static void widen_##name(float *t, int j, const pl_mat *w, int o, int from, int n)                                 \
+    {                                                                                                                  \
+        widen(format, t, j, w, o, from, n);                                                                            \
+    }
+FORMAT(bf16, PL_FMT_BF16)
+FORMAT(f32, PL_FMT_F32)
+FORMAT(fp8, PL_FMT_FP8)
+
+const pl__lin_c16 pl__c16_avx512 = {
+    .tile_rows = 6,
+    .pack = pack,
+    .row = {row_bf16, row_f32, row_fp8},
+    .widen = {widen_bf16, widen_f32, widen_fp8},
+    .tile = tile_rows,
+    .sum = sum,
+};
