@@ -1,5 +1,5 @@
-/* A cached token map of any bytes, as it is and with its header and check sum made right (else no input would pass them):
- * refused, or a map whose classes are in range and which writes the same bytes again. */
+/* A cached token map of any bytes, as it is and with its header and check sum made right (else no input would pass
+ * them): refused, or a map whose classes are in range and which writes the same bytes again. */
 #include <string.h>
 
 #include "base/sha256.h"

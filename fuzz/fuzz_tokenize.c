@@ -1,5 +1,6 @@
 /* A text of any bytes through a small tokenizer. UTF-8 comes back from its ids; plain text gives no added token; other
- * bytes are refused at the first one at fault, and come back repaired. The first byte picks whether added tokens match. */
+ * bytes are refused at the first one at fault, and come back repaired. The first byte picks whether added tokens
+ * match. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
