@@ -29,10 +29,10 @@ extern const pl_chat_options pl_chat_default_options;
 
 /* Read the fields of a chat request that choose the mode into *options, which holds the defaults on entry:
  * `thinking` (true/false or {type, effort}), `enable_thinking`, `think`, `reasoning_effort`, `reasoning.effort`,
- * `chat_template_kwargs` {thinking, enable_thinking, thinking_mode, reasoning_effort, drop_thinking}. Effort: an integer
- * 1..100 or minimal/low (50), medium/high/xhigh (75), max/ultra (100), none (thinking off). A field at the top level
- * beats its twin in chat_template_kwargs; an explicit "off" beats an effort; an effort alone does not switch thinking
- * on. PL_EINVAL with the field's name for any other value. */
+ * `chat_template_kwargs` {thinking, enable_thinking, thinking_mode, reasoning_effort, drop_thinking}.
+ * Effort: an integer 1..100 or minimal/low (50), medium/high/xhigh (75), max/ultra (100), none (thinking off). A field
+ * at the top level beats its twin in chat_template_kwargs; an explicit "off" beats an effort and an "on" beside it; an
+ * effort alone does not switch thinking on. PL_EINVAL with the field's name for any other value. */
 pl_status pl_chat_options_from_request(const pl_json *request, pl_chat_options *options, pl_error *err);
 
 /* A checked conversation. It points into the JSON values it was made from: free it before their document. */

@@ -278,7 +278,7 @@ static pl_status put_call(pl_segments *out, const pl_json *call, pl_error *err)
 {
     pl__name name;
     if (pl__function_name(call, &name)) {
-        /* A name that breaks the rules stays as it is: the model wrote it, and a refusal would lock the conversation. */
+        /* A name that breaks the rules stays as it is: the model wrote it, a refusal would lock the conversation. */
         name = (pl__name){0};
         name.name = pl_json_string(pl_json_get(pl_json_get(call, "function"), "name"), &name.name_len);
     }

@@ -83,76 +83,77 @@ static void test_many_duplicate_keys(void **state)
     }
 }
 
+static const struct {
+    const char *text;
+    int offset;
+} refused[] = {
+    {"", 0},
+    {" ", 1},
+    {"nul", 0},
+    {"nulL", 0},
+    {"tru", 0},
+    {"NaN", 0},
+    {"Infinity", 0},
+    {"-", 1},
+    {"-a", 1},
+    {"01", 1},
+    {"-01", 2},
+    {"1.", 2},
+    {"1.e5", 2},
+    {"1e", 2},
+    {"1e+", 3},
+    {".5", 0},
+    {"+1", 0},
+    {"1 2", 2},
+    {"0x1", 1},
+    {"[", 1},
+    {"[1", 2},
+    {"[1,", 3},
+    {"[1,]", 3},
+    {"[,1]", 1},
+    {"[1}", 2},
+    {"{", 1},
+    {"{]", 1},
+    {"{\"a\"", 4},
+    {"{\"a\":", 5},
+    {"{\"a\":1", 6},
+    {"{\"a\":1,", 7},
+    {"{\"a\":1,}", 7},
+    {"{a:1}", 1},
+    {"{1:1}", 1},
+    {"{\"a\" 1}", 5},
+    {"{\"a\":1]", 6},
+    {"\"", 1},
+    {"\"a", 2},
+    {"\"\\", 2},
+    {"\"\\x\"", 2},
+    {"\"\\u12\"", 3},
+    {"\"\\u12g4\"", 3},
+    {"\"a\nb\"", 2},
+    {"\"\t\"", 1},
+    {"'a'", 0},
+    {"\"\x80\"", 1},
+    {"\"a\xc3\"", 2},
+    {"\"\xed\xa0\x80\"", 1},
+    {"\"\xc0\x80\"", 1},
+    {"\xef\xbb\xbf{}", 0},
+    {"[1] x", 4},
+    {"/*c*/1", 0},
+    {"[1,//\n2]", 3},
+    {"\"\\u\"", 3},
+    {"]", 0},
+};
+
 static void test_refusals(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        int offset;
-    } cases[] = {
-        {"", 0},
-        {" ", 1},
-        {"nul", 0},
-        {"nulL", 0},
-        {"tru", 0},
-        {"NaN", 0},
-        {"Infinity", 0},
-        {"-", 1},
-        {"-a", 1},
-        {"01", 1},
-        {"-01", 2},
-        {"1.", 2},
-        {"1.e5", 2},
-        {"1e", 2},
-        {"1e+", 3},
-        {".5", 0},
-        {"+1", 0},
-        {"1 2", 2},
-        {"0x1", 1},
-        {"[", 1},
-        {"[1", 2},
-        {"[1,", 3},
-        {"[1,]", 3},
-        {"[,1]", 1},
-        {"[1}", 2},
-        {"{", 1},
-        {"{]", 1},
-        {"{\"a\"", 4},
-        {"{\"a\":", 5},
-        {"{\"a\":1", 6},
-        {"{\"a\":1,", 7},
-        {"{\"a\":1,}", 7},
-        {"{a:1}", 1},
-        {"{1:1}", 1},
-        {"{\"a\" 1}", 5},
-        {"{\"a\":1]", 6},
-        {"\"", 1},
-        {"\"a", 2},
-        {"\"\\", 2},
-        {"\"\\x\"", 2},
-        {"\"\\u12\"", 3},
-        {"\"\\u12g4\"", 3},
-        {"\"a\nb\"", 2},
-        {"\"\t\"", 1},
-        {"'a'", 0},
-        {"\"\x80\"", 1},
-        {"\"a\xc3\"", 2},
-        {"\"\xed\xa0\x80\"", 1},
-        {"\"\xc0\x80\"", 1},
-        {"\xef\xbb\xbf{}", 0},
-        {"[1] x", 4},
-        {"/*c*/1", 0},
-        {"[1,//\n2]", 3},
-        {"\"\\u\"", 3},
-        {"]", 0},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         pl_error err;
         pl_json_doc *doc = NULL;
-        pl_status status = pl_json_parse(cases[i].text, strlen(cases[i].text), NULL, &doc, &err);
-        if (status != PL_EFORMAT || err.offset != cases[i].offset)
-            fail_msg("%s: status %d, offset %d instead of %d (%s)", cases[i].text, status, (int)err.offset,
-                     cases[i].offset, err.message);
+        pl_status status = pl_json_parse(refused[i].text, strlen(refused[i].text), NULL, &doc, &err);
+        if (status != PL_EFORMAT || err.offset != refused[i].offset)
+            fail_msg("%s: status %d, offset %d instead of %d (%s)", refused[i].text, status, (int)err.offset,
+                     refused[i].offset, err.message);
         assert_null(doc);
     }
     pl_error err;
