@@ -1,5 +1,5 @@
-/* generation_config.json: how the makers of a checkpoint would have it drawn from. The fields are the Hugging Face ones,
- * and `thinking`, ours: whether chat replies reason first when nobody says. Every field may be missing. */
+/* generation_config.json: how the makers of a checkpoint would have it drawn from. The fields are Hugging Face's, and
+ * `thinking`, ours: whether chat replies reason first when nobody says. Every field may be missing. */
 #ifndef PL_CHECKPOINT_GENERATION_H
 #define PL_CHECKPOINT_GENERATION_H
 

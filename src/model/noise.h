@@ -1,8 +1,8 @@
 /* The keyed noise of a draw: a pure function of (seed, absolute position, token id).
  *
- * The arg-max over tokens of logit / temperature + G, with G independent standard Gumbel variables, is a draw from the
- * softmax (the Gumbel-max trick). Here G is a hash, not a generator's next output: the target and the drafter, a row
- * drawn early or late, alone or beside others, all see the same noise at the same position.
+ * The arg-max over tokens of (logit - largest) / temperature + G, with G independent standard Gumbel variables, is a
+ * draw from the softmax (the Gumbel-max trick). Here G is a hash, not a generator's next output: the target and the
+ * drafter, a row drawn early or late, alone or beside others, all see the same noise at the same position.
  *
  *   mix(z)   the finalizer of splitmix64 (Stafford's variant 13): a bijection of 64 bits with full avalanche
  *   key      mix(mix(seed + A) + B * (position + 1))

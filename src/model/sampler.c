@@ -145,26 +145,29 @@ static int first_at(const pl__items *items, float top)
     return i;
 }
 
-/* The item with the largest x / t + noise; lower id on ties.
+/* The item with the largest (x - top) / t + noise; lower id on ties. Below top, because a noise of a few units would
+ * drown in a huge logit.
  *
  * The noise takes two logarithms, so it is computed only for items that might win: with u = 2^e (1 + f),
  * -log(-log(1 - u)) < -log(u) <= -ln2 (e + f), and e + f is what the bits of u, read as an integer, say. The slack
- * covers every rounding on the way, so an item left out could not have won: what is chosen is the exact arg-max. */
+ * covers every rounding on the way (the best is never below -3.7, so what might win lies within 41 of it), and an item
+ * left out could not have won: what is chosen is the exact arg-max. */
 static int32_t noisiest(const pl__items *items, float top, float t, uint64_t seed, int64_t position)
 {
     const uint64_t key = pl_noise_key(seed, position);
     const double ln2 = 0x1.62e42fefa39efp-1, inverse = 1.0 / (double)t;
-    const double slack = 1e-3 + 1e-12 * fabs((double)top) * inverse;
+    const double slack = 1e-3;
     int first = first_at(items, top);
     int32_t best_id = pl__item_id(items, first);
-    double best = (double)top / (double)t + pl_noise_gumbel(pl_noise_bits(key, best_id));
+    double best = pl_noise_gumbel(pl_noise_bits(key, best_id));
     for (int i = 0; i < items->n; i++) {
         int32_t id = pl__item_id(items, i);
         uint64_t w = pl_noise_bits(key, id);
         double low_log2 = (double)(int64_t)pl_f64_bits(pl_noise_uniform(w)) * 0x1p-52 - 1023.0;
-        if ((double)items->x[i] * inverse - ln2 * low_log2 + slack < best || i == first)
+        double below = (double)items->x[i] - (double)top;
+        if (below * inverse - ln2 * low_log2 + slack < best || i == first)
             continue;
-        double score = (double)items->x[i] / (double)t + pl_noise_gumbel(w);
+        double score = below / (double)t + pl_noise_gumbel(w);
         if (score > best || (score == best && id < best_id)) {
             best = score;
             best_id = id;

@@ -33,11 +33,13 @@ typedef struct pl_draw {
 } pl_draw;
 
 /* The token: penalties (repetition, then frequency and presence), logit_bias, top-k, temperature, top-p, min-p, then
- * the largest logit / temperature + noise; lower id on ties, at every cut too. -1 when every token is barred (-inf). */
+ * the largest (logit - row's largest) / temperature + noise; lower id on ties, at every cut too. -1 when every token is
+ * barred (-inf). */
 int32_t pl_draw_token(pl_sampler *sampler, const pl_draw *draw);
 
 /* Natural logarithms of probabilities at temperature 1, before penalties and bias: of token id into *logprob, and the
- * `top` likeliest, best first, lower id on ties, into top_id and top_logprob. Returns how many there are: min(top, vocab). */
+ * `top` likeliest, best first, lower id on ties, into top_id and top_logprob. Returns how many there are:
+ * min(top, vocab). */
 int pl_logprobs(pl_sampler *sampler, const float *logits, int32_t id, int top, float *logprob, int32_t *top_id,
                 float *top_logprob);
 
