@@ -2,8 +2,10 @@
 #include "cli/cmd.h"
 
 #include "base/file.h"
+#include "base/num.h"
 #include "base/threads.h"
 #include "cli/version.h"
+#include "text/chat.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -24,6 +26,24 @@ int cmd_threads(const pl_settings *settings)
 {
     int64_t n = pl_set_int(settings, PL_SET_THREADS);
     return n > 0 ? (int)n : pl_cpu_count();
+}
+
+pl_status cmd_effort(const pl_settings *settings, int *effort, pl_error *err)
+{
+    const char *text = pl_set_text(settings, PL_SET_EFFORT);
+    int64_t number = 0;
+    if (strcmp(text, "low") == 0)
+        number = PL_CHAT_EFFORT_LOW;
+    else if (strcmp(text, "high") == 0)
+        number = PL_CHAT_EFFORT_HIGH;
+    else if (strcmp(text, "max") == 0)
+        number = PL_CHAT_EFFORT_MAX;
+    else if (!pl_parse_i64(text, 1, 100, &number))
+        return pl_fail_param(err, PL_EINVAL, "effort",
+                             "--effort: low, high, max or a whole number from 1 to 100 expected, found \"%.60s\"",
+                             text);
+    *effort = (int)number;
+    return PL_OK;
 }
 
 pl_status cmd_print(const char *bytes, size_t n, pl_error *err)

@@ -27,6 +27,9 @@ pl_status cmd_model_dir(const pl_settings *settings, char **dir, pl_error *err);
 /* --threads, with "auto" made a number. */
 int cmd_threads(const pl_settings *settings);
 
+/* --effort as a number: low 50, high 75, max 100, or 1..100 itself. PL_EINVAL. */
+pl_status cmd_effort(const pl_settings *settings, int *effort, pl_error *err);
+
 /* Write the buffer to standard output and flush; PL_EIO when it cannot be (a full disk, a closed pipe). */
 pl_status cmd_print(const char *bytes, size_t n, pl_error *err);
 
