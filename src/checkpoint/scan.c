@@ -91,8 +91,8 @@ static pl_status scan_escape(pl__scan *s, char out[4], size_t *n)
     if (s->p == s->end || *s->p != 'u')
         return pl__scan_fail(s, "an escape");
     int code = hex4(s->p + 1, s->end);
-    if (code <= 0 || (code >= 0xdc00 && code < 0xe000))
-        return pl__scan_fail(s, "a \\u escape of a character other than NUL");
+    if (code < 0 || (code >= 0xdc00 && code < 0xe000))
+        return pl__scan_fail(s, "a \\u escape of a character");
     s->p += 5;
     if (code >= 0xd800 && code < 0xdc00) {
         int low = s->end - s->p >= 6 && s->p[0] == '\\' && s->p[1] == 'u' ? hex4(s->p + 2, s->end) : -1;
@@ -119,6 +119,8 @@ static pl_status scan_text(pl__scan *s, char *out, size_t room)
             PL_TRY(scan_escape(s, bytes, &n));
         if (!out)
             continue;
+        if (!bytes[0])
+            return pl__scan_fail(s, "no NUL in a name");
         if (len + n >= room) {
             char expected[48];
             snprintf(expected, sizeof expected, "a string of at most %zu bytes", room - 1);
