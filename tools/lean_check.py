@@ -194,14 +194,16 @@ class Check:
                 self.add("call", name, at, f"{found.group(1)}()")
 
     def paths(self, name, lines):
-        """Relative paths must stay inside the tree; absolute ones must not be this machine's."""
+        """No path to what lies beside the repository, and none that only this machine has."""
         here = (self.root / name).parent
         above = str(self.root.parent)
         for at, line in enumerate(lines, 1):
-            for found in re.finditer(r"(?<![\w./])((?:\.\./)+[\w.-]+)", line):
-                spots = [(base / found.group(1)).resolve() for base in (here, self.root)]
-                if not any(s.is_relative_to(self.root) and s.exists() for s in spots) and "import" not in line:
-                    self.add("path", name, at, f"{found.group(1)} is not in the repository")
+            for found in re.finditer(r"(?<![\w./])((?:\.\./)+)([\w.-]+)", line):
+                beside = self.root.parent / found.group(2)
+                inside = any((base / found.group(0)).resolve().is_relative_to(self.root) and (base / found.group(0)).exists()
+                             for base in (here, self.root))
+                if not inside and beside != self.root and (found.group(2) == "shared" or beside.exists()):
+                    self.add("path", name, at, f"{found.group(0)} lies beside the repository")
             if re.search(r"(?<![\w.])/(home|Users|root)/\w", line):
                 self.add("path", name, at, "a path of one machine")
             elif len(above) > 2 and above not in ("/tmp", "/usr") and re.search(r"(?<![\w.])" + re.escape(above) + r"\b(?!-)", line):
@@ -249,7 +251,7 @@ BAD_TREE = {
     "src/server/quit.c": ("call", "void f(void)\n{\n    exit(1);\n}\n"),
     "src/text/copy.c": ("call", "void f(char *a)\n{\n    strcpy (a, \"b\");\n}\n"),
     "src/kernels/math.c": ("call", "float f(float a)\n{\n    return expf(a);\n}\n"),
-    "src/base/away.c": ("path", "/* see ../elsewhere/page.md */\n"),
+    "src/base/away.c": ("path", "/* see ../shared/page.md */\n"),
     "docs/page.md": ("path", "[gone](missing.md)\n"),
     "docs/home.md": ("path", "kept in /home/somebody/x\n"),
     "src/base/later.c": ("marker", "/* TO" + "DO */\n"),
