@@ -28,9 +28,9 @@ typedef struct pl_json pl_json;         /* one value; lives as long as its docum
 typedef struct pl_json_doc pl_json_doc; /* a parsed document, owns all its values */
 
 typedef struct pl_json_limits {
-    size_t max_bytes;   /* longest input */
-    size_t max_values;  /* most values, keys included */
-    unsigned max_depth; /* deepest nesting; a scalar alone has depth 0 */
+    size_t max_bytes;   /* longest input; never 4 GiB or more */
+    size_t max_values;  /* most values, keys included; never past 2^28 - 1 */
+    unsigned max_depth; /* deepest nesting, never past 1,024; a scalar alone has depth 0 */
 } pl_json_limits;
 
 /* 64 MiB, 4 Mi values (64 MiB of nodes), 128 deep. */
