@@ -88,7 +88,7 @@ static void model(const pl_splitter_options *o, const char *text, size_t len, re
 {
     pl_error err;
     pl_buf answer;
-    size_t at = 0, start, end;
+    size_t at = 0, start = 0, end = 0;
     result_init(r);
     pl_buf_init(&answer, 1 << 20, "test");
     if (o->in_reasoning && !o->raw) {
