@@ -22,6 +22,7 @@ struct pl_host {
     bool drafts;
     char *seed_salt;
     double load_seconds;
+    uint64_t resident;
 };
 
 static pl_status load_tokenizer(pl_host *h, const char *dir, pl_error *err)
@@ -72,6 +73,9 @@ static pl_status start(pl_host *h, const pl_host_settings *settings, pl_error *e
     PL_TRY(load_defaults(h, settings, err));
     pl_model_settings model = {.threads = settings->threads, .context = settings->context, .slots = 1};
     PL_TRY(pl_model_open(&h->model, h->checkpoint, h->map.map, &model, err));
+    pl_plan plan;
+    PL_TRY(pl_model_plan(&plan, pl_checkpoint_config(h->checkpoint), pl_model_settings_of(h->model), err));
+    h->resident = plan.resident;
     PL_TRY(pl_model_target_open(&h->target, h->model, err));
     pl_engine_settings engine = {.queue = settings->queue};
     PL_TRY(pl_engine_open(&h->engine, pl_model_target_table(h->target), &engine, err));
@@ -166,6 +170,11 @@ int pl_host_threads(const pl_host *h)
 double pl_host_load_seconds(const pl_host *h)
 {
     return h->load_seconds;
+}
+
+uint64_t pl_host_resident(const pl_host *h)
+{
+    return h->resident;
 }
 
 pl_engine *pl_host_engine(pl_host *h)

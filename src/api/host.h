@@ -38,6 +38,7 @@ int64_t pl_host_max_tokens(const pl_host *host, bool thinking);
 const char *pl_host_backend(const pl_host *host);
 int pl_host_threads(const pl_host *host);
 double pl_host_load_seconds(const pl_host *host);
+uint64_t pl_host_resident(const pl_host *host); /* bytes reserved beside the mapped weights */
 /* Its own rules on threads hold. */
 pl_engine *pl_host_engine(pl_host *host);
 

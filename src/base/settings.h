@@ -33,6 +33,10 @@ typedef enum pl_setting_id {
     PL_SET_HOST,
     PL_SET_PORT,
     PL_SET_NAME,
+    PL_SET_STRICT_NAME,
+    PL_SET_QUEUE,
+    PL_SET_KEEP_ALIVE,
+    PL_SET_GRACE,
     PL_SET_LOG,
     /* files and forms of the small tools */
     PL_SET_JSON,
@@ -49,6 +53,10 @@ typedef enum pl_setting_id {
     PL_SET_SPECIAL,
     PL_SET_DECODE,
     PL_SET_SYNTH_SEED,
+    /* bench */
+    PL_SET_ROWS,
+    PL_SET_ISA,
+    PL_SET_SECONDS,
     PL_SET_COUNT
 } pl_setting_id;
 

@@ -71,6 +71,14 @@ const pl_setting pl_setting_table[PL_SET_COUNT] = {
      .help = "port to listen on; 0: any free one", .commands = PL_CMD_SERVE},
     {PL_SET_NAME, "name", .kind = PL_KIND_TEXT, .env = true, .arg = "NAME",
      .help = "what /v1/models calls the model; default: its folder's name", .commands = PL_CMD_SERVE},
+    {PL_SET_STRICT_NAME, "strict-name", .kind = PL_KIND_SWITCH, .env = true, .standard = "off",
+     .help = "refuse requests that name another model; else any name is this model", .commands = PL_CMD_SERVE},
+    {PL_SET_QUEUE, "queue", .kind = PL_KIND_INT, .env = true, .standard = "64", .imin = 1, .imax = 1048576, .arg = "N",
+     .help = "requests that may wait; further ones are refused with 429", .commands = PL_CMD_SERVE},
+    {PL_SET_KEEP_ALIVE, "keep-alive", .kind = PL_KIND_INT, .env = true, .standard = "10", .imin = 1, .imax = 3600,
+     .arg = "S", .help = "seconds after which a waiting client is sent a sign of life", .commands = PL_CMD_SERVE},
+    {PL_SET_GRACE, "grace", .kind = PL_KIND_INT, .env = true, .standard = "10", .imin = 0, .imax = 86400, .arg = "S",
+     .help = "seconds that running requests get to finish when the server is told to stop", .commands = PL_CMD_SERVE},
     {PL_SET_LOG, "log", .kind = PL_KIND_CHOICE, .env = true, .standard = "info", .choices = "error|warning|info|debug",
      .arg = "LEVEL", .help = "how much is told on standard error", .commands = GENERATES},
 
@@ -105,6 +113,12 @@ const pl_setting pl_setting_table[PL_SET_COUNT] = {
      .commands = PL_CMD_TOKENIZE},
     {PL_SET_SYNTH_SEED, "seed", .kind = PL_KIND_INT, .standard = "0", .imin = 0, .imax = INT64_MAX, .arg = "N",
      .help = "seed of the random weights", .commands = PL_CMD_SYNTH},
+    {PL_SET_ROWS, "rows", .kind = PL_KIND_TEXT, .standard = "1,6,64,512", .arg = "LIST",
+     .help = "rows a launch, separated by commas, 1 to 4096", .commands = PL_CMD_BENCH},
+    {PL_SET_ISA, "isa", .kind = PL_KIND_CHOICE, .standard = "auto", .choices = "auto|scalar|avx2|avx512|neon", .arg = "ISA",
+     .help = "instruction set to measure; auto: the widest here", .commands = PL_CMD_BENCH},
+    {PL_SET_SECONDS, "seconds", .kind = PL_KIND_REAL, .standard = "0.4", .fmin = 0, .fmax = 60, .open = true, .arg = "S",
+     .help = "seconds spent on each figure", .commands = PL_CMD_BENCH},
 };
 
 const pl_command pl_command_table[] = {

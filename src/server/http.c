@@ -42,14 +42,15 @@ struct pl_http_conn {
     struct bufferevent *bev;
     pl_http_reader reader;
     phase phase;
-    bool keep_alive;    /* after this reply */
-    bool head_only;     /* the request was HEAD */
-    bool chunked;       /* the streamed reply is chunked */
-    bool fin_sent, eof; /* our side is closed, the client's side is */
-    int64_t linger_ns;  /* since when the connection is only drained */
-    bool in_callback;   /* a read callback is running: do not start the next request below it */
-    size_t counted;     /* bytes of this body in http->body_bytes */
-    int64_t started_ns; /* when the first byte of the request came */
+    bool keep_alive;                   /* after this reply */
+    bool head_only;                    /* the request was HEAD */
+    bool chunked;                      /* the streamed reply is chunked */
+    bool fin_sent, eof;                /* our side is closed, the client's side is */
+    int64_t linger_ns;                 /* since when the connection is only drained */
+    bool in_callback;                  /* a read callback is running: do not start the next request below it */
+    size_t counted;                    /* bytes of this body in http->body_bytes */
+    int64_t started_ns;                /* when the first byte of the request came */
+    char extra[PL_HTTP_EXTRA_MAX + 1]; /* header lines of the reply */
     void *user;
 };
 
@@ -143,6 +144,7 @@ static void await_request(pl_http_conn *c)
     c->http->body_bytes -= c->counted;
     c->counted = 0;
     c->user = NULL;
+    c->extra[0] = '\0';
     pl_http_reader_next(&c->reader);
     c->phase = READING;
     set_timeouts(c, c->http->times.idle_s);
@@ -461,6 +463,13 @@ void pl_http_set_user(pl_http_conn *c, void *user)
 size_t pl_http_unsent(const pl_http_conn *c)
 {
     return evbuffer_get_length(bufferevent_get_output(c->bev));
+}
+
+void pl_http_set_headers(pl_http_conn *c, const char *lines)
+{
+    size_t len = strlen(lines);
+    if (len <= PL_HTTP_EXTRA_MAX)
+        memcpy(c->extra, lines, len + 1);
 }
 
 /* Status line and headers. length < 0: none is told. */

@@ -17,6 +17,7 @@ enum {
     PL_HTTP_BODIES_MAX = 256 << 20, /* bytes of all bodies that are being received -> 503 */
     PL_HTTP_INPUT_MAX =
         64 << 10, /* bytes read ahead of what is wanted; a client that sends on waits in its own buffer */
+    PL_HTTP_EXTRA_MAX = 511,
     PL_HTTP_UNSENT_MAX = 256 << 10, /* a stream that has this much unsent should pause: pl_http_unsent */
     PL_HTTP_UNSENT_LOW = 64 << 10   /* ... until `drained` is called, at or below this */
 };
@@ -61,6 +62,10 @@ const pl_http_reader *pl_http_request(const pl_http_conn *conn);
 /* Move the body out of the request; the caller frees it. */
 void pl_http_take_body(pl_http_conn *conn, pl_buf *body);
 void pl_http_set_user(pl_http_conn *conn, void *user);
+
+/* Header lines, each "Name: value\r\n", for the reply to this request, whatever it will be; more than PL_HTTP_EXTRA_MAX
+ * bytes are left out. */
+void pl_http_set_headers(pl_http_conn *conn, const char *lines);
 
 /* A whole reply. headers: further lines, each "Name: value\r\n", or NULL. HEAD gets no body, but its length. */
 void pl_http_reply(pl_http_conn *conn, int status, const char *type, const char *headers, const char *body, size_t len);
