@@ -1,5 +1,6 @@
-/* Flags, variables and id lists from arbitrary bytes. The first byte picks the command, lines are words; a line that starts
- * with PACELINE_ is a variable. Whatever comes in: a clean refusal with a message, or values inside their ranges. */
+/* Flags, variables and id lists from arbitrary bytes. The first byte picks the command, lines are words; a line that
+ * starts with PACELINE_ is a variable. Whatever comes in: a clean refusal with a message, or values inside their
+ * ranges. */
 #include "base/log.h"
 #include "base/settings.h"
 

@@ -40,11 +40,12 @@ const char *pl_status_name(pl_status status);
 
 /* ---- opening a checkpoint --------------------------------------------------------------------------------------- */
 
-/* One opened checkpoint and the engine thread that makes its replies. Any number of threads may submit to one instance. */
+/* One opened checkpoint and the engine thread that makes its replies. Any number of threads may submit to one
+ * instance. */
 typedef struct pl_instance pl_instance;
 
-/* "Not said" for a field of type int, and NAN for a double: what the checkpoint's generation_config.json says holds, else
- * the value given beside the field. */
+/* "Not said" for a field of type int, and NAN for a double: what the checkpoint's generation_config.json says holds,
+ * else the value given beside the field. */
 #define PL_DEFAULT (-2147483647 - 1)
 
 typedef struct pl_options {
@@ -70,8 +71,8 @@ typedef struct pl_options {
 /* Everything at its default; drafts on. Call it before setting fields. */
 void pl_options_init(pl_options *options);
 
-/* Open a checkpoint. On PL_OK the caller owns *instance. Long: the weights' scales are read once. PL_ENOTFOUND, PL_EFORMAT
- * (the checkpoint), PL_EINVAL (an option, named in param), PL_EIO, PL_ENOMEM; *instance is NULL then. */
+/* Open a checkpoint. On PL_OK the caller owns *instance. Long: the weights' scales are read once. PL_ENOTFOUND,
+ * PL_EFORMAT (the checkpoint), PL_EINVAL (an option, named in param), PL_EIO, PL_ENOMEM; *instance is NULL then. */
 pl_status pl_open(pl_instance **instance, const pl_options *options, pl_error *err);
 
 /* Cancel what still runs, end the engine thread, free everything. Its jobs must have been closed. NULL is allowed. */
@@ -114,8 +115,8 @@ typedef struct pl_query {
 void pl_query_init(pl_query *query);
 
 /* Hand a request in. On PL_OK the caller owns *job. Any thread. PL_EINVAL with the field in param; PL_ELIMIT (param
- * "prompt") when the prompt leaves no room in the context; PL_EBUSY when the queue is full; PL_EFAULT when the engine has
- * failed; PL_ENOMEM. *job is NULL then. */
+ * "prompt") when the prompt leaves no room in the context; PL_EBUSY when the queue is full; PL_EFAULT when the engine
+ * has failed; PL_ENOMEM. *job is NULL then. */
 pl_status pl_submit(pl_instance *instance, const pl_query *query, pl_job **job, pl_error *err);
 
 /* Give the reply up. It still ends with PL_EVENT_FINISHED. Any thread, while the job is open. */
@@ -151,8 +152,8 @@ typedef struct pl_event {
     const int32_t *top;
     const float *top_logprob;
 
-    /* TOKEN and FINISHED: text that became certain, whole UTF-8 characters, no NUL behind it; empty, never NULL, when there is none.
-     * Valid until the next pl_poll of this job. */
+    /* TOKEN and FINISHED: text that became certain, whole UTF-8 characters, no NUL behind it; empty, never NULL, when
+     * there is none. Valid until the next pl_poll of this job. */
     const char *reasoning; /* the model's thinking */
     size_t reasoning_len;
     const char *text; /* the answer */
@@ -166,8 +167,8 @@ typedef struct pl_event {
     const pl_error *error;                               /* PL_REASON_ERROR, else NULL */
 } pl_event;
 
-/* The next event, waiting for it at most timeout_ms (0: not at all, negative: for ever). A reader may take its time: events
- * wait for it and hold nothing up. PL_EBUSY when the time ran out, PL_ENOTFOUND after PL_EVENT_FINISHED. */
+/* The next event, waiting for it at most timeout_ms (0: not at all, negative: for ever). A reader may take its time:
+ * events wait for it and hold nothing up. PL_EBUSY when the time ran out, PL_ENOTFOUND after PL_EVENT_FINISHED. */
 pl_status pl_poll(pl_job *job, pl_event *event, int timeout_ms, pl_error *err);
 
 #ifdef __cplusplus

@@ -17,9 +17,9 @@ enum { PL_MAX_TOKENS_PLAIN = 8192, PL_MAX_TOKENS_THINKING = 65536, PL_GENERATION
 /* A source that says nothing. */
 void pl_defaults_unset(pl_defaults *defaults);
 
-/* Read DIR/generation_config.json: temperature, top_p, top_k, min_p, repetition_penalty, do_sample (false: temperature 0),
- * thinking. Without the file nothing is said. A value out of its range is PL_EFORMAT naming the field: a wrong default
- * would change every reply. *eos: eos_token_id when that is one integer, else untouched. */
+/* Read DIR/generation_config.json: temperature, top_p, top_k, min_p, repetition_penalty, do_sample (false: temperature
+ * 0), thinking. Without the file nothing is said. A value out of its range is PL_EFORMAT naming the field: a wrong
+ * default would change every reply. *eos: eos_token_id when that is one integer, else untouched. */
 pl_status pl_defaults_from_dir(pl_defaults *defaults, const char *dir, int32_t *eos, pl_error *err);
 /* The same from the file's text; where names it in errors. */
 pl_status pl_defaults_parse(pl_defaults *defaults, const char *json, size_t len, const char *where, int32_t *eos,

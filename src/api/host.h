@@ -21,7 +21,8 @@ typedef struct pl_host_settings {
     void *progress_arg;
 } pl_host_settings;
 
-/* Open everything under settings->dir and start the engine thread. Texts are copied. The errors of each part, passed on. */
+/* Open everything under settings->dir and start the engine thread. Texts are copied. The errors of each part, passed
+ * on. */
 pl_status pl_host_open(pl_host **host, const pl_host_settings *settings, pl_error *err);
 /* Cancels what still runs and ends the engine thread. Replies may be released before or after. NULL is allowed. */
 void pl_host_close(pl_host *host);

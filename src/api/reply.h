@@ -1,7 +1,8 @@
 /* A reply on its way, as text: a stream of lanes, and the bytes of its tokens split into reasoning and answer.
  *
- * A stop string must end the reply at the same token for every reader and every pace, so it is looked for on the engine's
- * thread, by a splitter of its own. The reader splits once more, on its own thread, and arrives at the same place. */
+ * A stop string must end the reply at the same token for every reader and every pace, so it is looked for on the
+ * engine's thread, by a splitter of its own. The reader splits once more, on its own thread, and arrives at the same
+ * place. */
 #ifndef PL_API_REPLY_H
 #define PL_API_REPLY_H
 
@@ -10,9 +11,10 @@
 
 typedef struct pl_reply pl_reply;
 
-/* Submit `prompts` specs with n choices each as one submission: replies[prompts * n], those of a prompt together, choice i
- * drawing with seed + i. notify and notify_arg as in pl_request, the same for all. The specs may be freed afterwards; the
- * caller owns the replies. The errors of pl_engine_submit and pl_host_sampling; replies are NULL then. */
+/* Submit `prompts` specs with n choices each as one submission: replies[prompts * n], those of a prompt together,
+ * choice i drawing with seed + i. notify and notify_arg as in pl_request, the same for all. The specs may be freed
+ * afterwards; the caller owns the replies. The errors of pl_engine_submit and pl_host_sampling; replies are NULL
+ * then. */
 pl_status pl_reply_submit(pl_host *host, const pl_spec *spec, size_t prompts, size_t n, pl_stream_notify *notify,
                           void *notify_arg, pl_reply **replies, pl_error *err);
 /* Cancels what still runs. NULL is allowed. */

@@ -71,8 +71,8 @@ pl_status pl_file_read(pl_buf *buf, const char *path, pl_error *err)
     return status;
 }
 
-/* What the final name is now. A symbolic link is followed, so that the file it points to is replaced and not the link. A
- * device or a pipe is written straight: a rename would put a plain file in the place of /dev/null. */
+/* What the final name is now. A symbolic link is followed, so that the file it points to is replaced and not the link.
+ * A device or a pipe is written straight: a rename would put a plain file in the place of /dev/null. */
 static pl_status look_at_target(pl_file_out *out, const char *path, bool *straight, pl_error *err)
 {
     struct stat st;

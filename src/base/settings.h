@@ -1,6 +1,6 @@
 /* Settings: one table (settings_table.c) from which flags, PACELINE_* variables, --help, docs/environment.md and the
- * start-up report are made. A value comes from the flag, else the environment, else the table's default; a malformed one
- * stops the start with an error that names the setting, its text and the accepted forms. */
+ * start-up report are made. A value comes from the flag, else the environment, else the table's default; a malformed
+ * one stops the start with an error that names the setting, its text and the accepted forms. */
 #ifndef PL_BASE_SETTINGS_H
 #define PL_BASE_SETTINGS_H
 

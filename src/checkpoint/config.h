@@ -1,4 +1,5 @@
-/* The shapes of a model, read from config.json (root + text_config). Model spec section 1; docs/internals/checkpoint.md. */
+/* The shapes of a model, read from config.json (root + text_config). Model spec section 1;
+ * docs/internals/checkpoint.md. */
 #ifndef PL_CHECKPOINT_CONFIG_H
 #define PL_CHECKPOINT_CONFIG_H
 

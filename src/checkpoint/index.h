@@ -14,8 +14,8 @@ typedef struct pl_index {
     uint64_t total;     /* metadata.total_size; 0 when there is none */
 } pl_index;
 
-/* Parse the index text. A duplicate tensor, a shard name that is no plain file name ending in .safetensors (a slash, "..",
- * an empty name, a control byte), or anything else than {"weight_map": {TEXT: TEXT}} with optional metadata is
+/* Parse the index text. A duplicate tensor, a shard name that is no plain file name ending in .safetensors (a slash,
+ * "..", an empty name, a control byte), or anything else than {"weight_map": {TEXT: TEXT}} with optional metadata is
  * PL_EFORMAT. PL_ELIMIT, PL_ENOMEM. On failure the index is already freed. */
 pl_status pl_index_parse(pl_index *index, const char *json, size_t len, const char *where, pl_error *err);
 

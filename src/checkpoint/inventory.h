@@ -55,7 +55,8 @@ typedef struct pl_item {
 
 typedef pl_status pl_item_fn(void *arg, const pl_item *item, pl_error *err);
 
-/* Call fn for every tensor, shard by shard; the first failing status ends the walk and is returned. Nothing is allocated.
+/* Call fn for every tensor, shard by shard; the first failing status ends the walk and is returned. Nothing is
+ * allocated.
  *
  * Shards (the release has 48): the vision part when the config has one; embed with the image tokens; one for each layer
  * without its Engram; norm and head; one for each draft stage; one for each Engram. The vision part, image tokens

@@ -17,8 +17,8 @@ enum { PL__MAX_NAME = 255 }; /* bytes of one name */
 void pl__names_init(pl__names *names, size_t max, const char *what);
 void pl__names_free(pl__names *names);
 
-/* Add a name of at most PL__MAX_NAME bytes. *number is its number; *fresh is false when it was there already (then nothing
- * changes). PL_ENOMEM, PL_ELIMIT. */
+/* Add a name of at most PL__MAX_NAME bytes. *number is its number; *fresh is false when it was there already (then
+ * nothing changes). PL_ENOMEM, PL_ELIMIT. */
 pl_status pl__names_add(pl__names *names, const char *name, size_t *number, bool *fresh, pl_error *err);
 
 /* The number of a name, SIZE_MAX when it is not there. */

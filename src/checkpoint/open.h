@@ -34,8 +34,8 @@ struct pl_checkpoint {
     pl_arena copies;
 };
 
-/* Compare all entries with the inventory: PL_EFORMAT for the first that is missing, unknown, or of another type or shape.
- * Fills role, part and PL__KNOWN. */
+/* Compare all entries with the inventory: PL_EFORMAT for the first that is missing, unknown, or of another type or
+ * shape. Fills role, part and PL__KNOWN. */
 pl_status pl__release_match(pl_checkpoint *checkpoint, pl_error *err);
 
 /* Read every scale byte. PL_EFORMAT for a NaN; PL__WIDE set and logged. */

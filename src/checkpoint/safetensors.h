@@ -1,8 +1,8 @@
 /* One safetensors file: reading and checking its header.
  *
  *   8 bytes   N, little-endian
- *   N bytes   JSON: {"__metadata__": {TEXT: TEXT, ...}, NAME: {"dtype": D, "shape": [...], "data_offsets": [B, E]}, ...},
- *             white space allowed at the end
+ *   N bytes   JSON: {"__metadata__": {TEXT: TEXT, ...},
+ *                    NAME: {"dtype": D, "shape": [...], "data_offsets": [B, E]}, ...}, white space allowed at the end
  *   the rest  data; tensor NAME is the bytes B..E-1 of it
  *
  * As the format's own reader demands, the tensors cover the data without overlap and without a hole, and E - B is the

@@ -61,7 +61,8 @@ static void extremes(const unsigned char *p, size_t n, unsigned char *low, unsig
     }
 }
 
-/* Give the whole pages inside the range back: an Engram's scales are gigabytes that a reply reads a few hundred bytes of. */
+/* Give the whole pages inside the range back: an Engram's scales are gigabytes that a reply reads a few hundred bytes
+ * of. */
 static void give_back(const unsigned char *p, size_t n, int advice)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -52,8 +52,8 @@ static void shard_name(int shard, int shards, char out[64])
     snprintf(out, 64, "model-%05d-of-%05d.safetensors", shard + 1, shards);
 }
 
-/* Place in the shard: Engram rows first, as in the release, their scales next where that keeps the rest aligned, then the
- * wider types, so that every value lies on a multiple of its size. */
+/* Place in the shard: Engram rows first, as in the release, their scales next where that keeps the rest aligned, then
+ * the wider types, so that every value lies on a multiple of its size. */
 static int place(const pl_item *item)
 {
     if (item->role == PL_ROLE_TABLE)

@@ -4,8 +4,8 @@
 
 #include "checkpoint/checkpoint.h"
 
-/* Tell how many Engram classes the tokenizer (text of a tokenizer.json) gives. A callback, because the rule belongs to the
- * text folder, which this one may not include. */
+/* Tell how many Engram classes the tokenizer (text of a tokenizer.json) gives. A callback, because the rule belongs to
+ * the text folder, which this one may not include. */
 typedef pl_status pl_synth_classes_fn(void *arg, const char *tokenizer_json, size_t len, int64_t *classes,
                                       pl_error *err);
 
@@ -22,9 +22,9 @@ typedef struct pl_synth {
 } pl_synth;
 
 /* Write the whole checkpoint: shards as in inventory.h, index, tokenizer.json, tokenizer_config.json,
- * generation_config.json and, last, config.json: the given one with engram_compressed_vocab_size set to what the tokenizer
- * gives. Each file appears under its name only when it is complete. The bytes depend on the config and the seed alone.
- * Memory: a few megabytes, whatever the size.
+ * generation_config.json and, last, config.json: the given one with engram_compressed_vocab_size set to what the
+ * tokenizer gives. Each file appears under its name only when it is complete. The bytes depend on the config and the
+ * seed alone. Memory: a few megabytes, whatever the size.
  * PL_EINVAL when the folder holds a config.json already or its disk has too little room, PL_EFORMAT for a bad config or
  * a vocabulary too small for a tokenizer, PL_EIO, PL_ENOMEM. */
 pl_status pl_synth_write(const pl_synth *synth, pl_error *err);

@@ -181,8 +181,8 @@ static bool merge(vocab *v, const char *left, const char *right)
 
 static const char letters[] = "etaoinshrdlcumwfgypbvkjxqz"; /* by frequency */
 
-/* All words of n letters, frequent letters first, each from the word without its last letter; then the same after a space
- * ("Ġ") and, for pairs, with a capital. False when the vocabulary is full. */
+/* All words of n letters, frequent letters first, each from the word without its last letter; then the same after a
+ * space ("Ġ") and, for pairs, with a capital. False when the vocabulary is full. */
 static bool merge_words(vocab *v, int n)
 {
     int letter[8] = {0};

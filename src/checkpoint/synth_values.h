@@ -4,7 +4,8 @@
 
 #include "checkpoint/inventory.h"
 
-/* How the bytes of one tensor are drawn. Every 8 output bytes come from one hash of (seed, name, number of the word). */
+/* How the bytes of one tensor are drawn. Every 8 output bytes come from one hash of (seed, name, number of the
+ * word). */
 typedef struct pl__values {
     uint64_t key;
     pl_dtype dtype;

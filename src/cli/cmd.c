@@ -71,7 +71,8 @@ static char *nano_under(const char *base)
     return NULL;
 }
 
-/* The build tree puts the program at build/PRESET/, an install at PREFIX/bin: look in the program's folder and above it. */
+/* The build tree puts the program at build/PRESET/, an install at PREFIX/bin: look in the program's folder and above
+ * it. */
 static char *nano_near_program(void)
 {
     char path[PATH_MAX];

@@ -1,5 +1,5 @@
-/* The commands. One file each, src/cli/cmd_NAME.c, with `int cmd_NAME(const pl_settings *settings)`; the build finds them
- * by name. Settings arrive checked. */
+/* The commands. One file each, src/cli/cmd_NAME.c, with `int cmd_NAME(const pl_settings *settings)`; the build finds
+ * them by name. Settings arrive checked. */
 #ifndef PL_CLI_CMD_H
 #define PL_CLI_CMD_H
 

@@ -1,5 +1,5 @@
-/* `paceline inspect DIR` and `paceline inspect --config FILE`: the config, bytes by part, what is mapped and what resident.
- * With a folder every tensor is checked on the way; the figures are those of the folder then. */
+/* `paceline inspect DIR` and `paceline inspect --config FILE`: the config, bytes by part, what is mapped and what
+ * resident. With a folder every tensor is checked on the way; the figures are those of the folder then. */
 #include "checkpoint/inventory.h"
 #include "cli/cmd.h"
 #include "model/plan.h"

@@ -1,4 +1,5 @@
-/* paceline logits: the target's logits as float32 little-endian rows of vocab_size, for the last position or for all. */
+/* paceline logits: the target's logits as float32 little-endian rows of vocab_size, for the last position or for
+ * all. */
 #include "base/file.h"
 #include "cli/load.h"
 

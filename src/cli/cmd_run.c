@@ -1,5 +1,5 @@
-/* paceline run: one reply in the terminal. A client of the public C API and of nothing below it, so that `run` and `serve`
- * are one path and give one reply. */
+/* paceline run: one reply in the terminal. A client of the public C API and of nothing below it, so that `run` and
+ * `serve` are one path and give one reply. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -16,7 +16,8 @@ enum { PROMPT_CAP = 64 << 20, POLL_MS = 100 };
 
 static volatile sig_atomic_t interrupted;
 
-/* The first Ctrl-C asks for the end of the reply. The handler is gone after it, so that a second one ends the program. */
+/* The first Ctrl-C asks for the end of the reply. The handler is gone after it, so that a second one ends the
+ * program. */
 static void on_interrupt(int signal_number)
 {
     (void)signal_number;

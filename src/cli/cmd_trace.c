@@ -1,7 +1,7 @@
 /* paceline trace: the residual streams and collapse weights after each layer, or one layer alone from given ones.
  *
- * Files, little-endian, C order: h.bf16 [layer][position][stream][dim], pre.f32 [layer][position][stream]; with --layer the
- * same without the layer axis. */
+ * Files, little-endian, C order: h.bf16 [layer][position][stream][dim], pre.f32 [layer][position][stream]; with --layer
+ * the same without the layer axis. */
 #include "base/file.h"
 #include "base/num.h"
 #include "cli/load.h"

@@ -14,14 +14,14 @@ typedef struct cli_model {
     int count;               /* of ids, at least 1 */
 } cli_model;
 
-/* Open what -m names and read --ids, which must be given; the slot holds `spare` more tokens than the ids where the model's
- * positions allow. PL_EINVAL when ids are missing, past the vocabulary or more than the model's positions. */
+/* Open what -m names and read --ids, which must be given; the slot holds `spare` more tokens than the ids where the
+ * model's positions allow. PL_EINVAL when ids are missing, past the vocabulary or more than the model's positions. */
 pl_status cli_model_open(cli_model *m, const pl_settings *settings, int spare, pl_error *err);
 void cli_model_close(cli_model *m);
 
-/* Run all ids in launches of at most `rows` (0: the largest pieces). `each` (may be NULL) is called after every launch with
- * its first position and its rows; with PL_WANT_LAST only the last launch makes logits. A long run tells its progress on
- * standard error. */
+/* Run all ids in launches of at most `rows` (0: the largest pieces). `each` (may be NULL) is called after every launch
+ * with its first position and its rows; with PL_WANT_LAST only the last launch makes logits. A long run tells its
+ * progress on standard error. */
 typedef pl_status cli_launch_fn(void *arg, int pos, int rows, pl_error *err);
 pl_status cli_model_run(cli_model *m, int rows, pl_want want, const pl_tracer *tracer, cli_launch_fn *each, void *arg,
                         pl_error *err);

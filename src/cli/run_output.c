@@ -28,8 +28,8 @@ void run_output_free(run_output *out)
     pl_buf_free(&out->reasoning);
 }
 
-/* On a terminal a line is drawn over itself, twice a second; elsewhere a line every ten seconds, so that a log of a short run
- * stays empty. */
+/* On a terminal a line is drawn over itself, twice a second; elsewhere a line every ten seconds, so that a log of a
+ * short run stays empty. */
 static void tell(run_output *out, const char *what, uint64_t done, uint64_t total)
 {
     int64_t now = pl_now_ns();

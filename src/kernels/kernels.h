@@ -89,7 +89,8 @@ typedef struct pl_lists {
     int stride;
 } pl_lists;
 
-/* Candidate blocks of the two-level indexer, a bit a block: row r, block b is bit b % 64 of mask[r * words + b / 64]. */
+/* Candidate blocks of the two-level indexer, a bit a block: row r, block b is bit b % 64 of mask[r * words + b /
+ * 64]. */
 typedef struct pl_candidates {
     uint64_t *mask; /* NULL: no candidate rule */
     int words;      /* a row */
@@ -149,7 +150,8 @@ struct pl_kernels {
      * flattened stream h[rows][S*D]; fn F32 [(2+S)*S][S*D]; scale[3], base[(2+S)*S] host. */
     void (*hc_coef)(pl_kernels *k, float *coef, const pl_bf16 *h, const pl_mat *fn, const float *scale, const float *base,
                     int rows, int streams, int dim, int iters, float hc_eps, float norm_eps);
-    /* y[rows][D] = bf(sum_j a[row * a_stride + j] * h[row][j]), j ascending, one float32 accumulator a channel (fma). */
+    /* y[rows][D] = bf(sum_j a[row * a_stride + j] * h[row][j]), j ascending, one float32 accumulator a channel
+     * (fma). */
     void (*collapse)(pl_kernels *k, pl_bf16 *y, const pl_bf16 *h, const float *a, int a_stride, int rows, int streams,
                      int dim);
     /* h'[row][k] = bf(B_k * y + sum_i M[i][k] * h_i), in place; B and M from coef as hc_coef wrote them. */
@@ -161,19 +163,23 @@ struct pl_kernels {
 
     /* y = bf(g * (x * 1/sqrt(mean(x^2) + eps))), rows of dim; y may be x. g bf16 [dim]. */
     void (*rmsnorm)(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, const pl_bf16 *g, int rows, int dim, float eps);
-    /* Activation rounding q8 in groups of 32, model spec 3.0: y = bf(code * scale), exact. y may be x. dim % 32 == 0. */
+    /* Activation rounding q8 in groups of 32, model spec 3.0: y = bf(code * scale), exact. y may be x. dim % 32 ==
+     * 0. */
     void (*quant8)(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, int rows, int dim);
     /* Index rounding q4e8 in groups of 32, in place form. dim % 32 == 0. */
     void (*quant4)(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, int rows, int dim);
-    /* Rotate the last rope->dims of each of `heads` vectors of `dim` a row at host positions pos[row]; inverse = -sin. */
+    /* Rotate the last rope->dims of each of `heads` vectors of `dim` a row at host positions pos[row]; inverse =
+     * -sin. */
     void (*rope)(pl_kernels *k, pl_bf16 *x, const int32_t *pos, int rows, int heads, int dim, const pl_rope *rope,
                  bool inverse);
 
-    /* ---- matrices -------------------------------------------------------------------------------------------------- */
+    /* ---- matrices
+     * -------------------------------------------------------------------------------------------------- */
 
     /* y[row][o] = sum_i x[row][i] * w[o][i]: float32, rounded to bf16 when out is PL_OUT_BF16. x bf16 with x_stride
-     * elements a row, y with y_stride. FP4 weights expect x as quant8 leaves it (every value E4M3 times its group's power
-     * of two); FP8, BF16 and F32 weights take any x. This is lin8/lin4 (after quant8), linb and lin32 of model spec 3.0. */
+     * elements a row, y with y_stride. FP4 weights expect x as quant8 leaves it (every value E4M3 times its group's
+     * power of two); FP8, BF16 and F32 weights take any x. This is lin8/lin4 (after quant8), linb and lin32 of model
+     * spec 3.0. */
     void (*lin)(pl_kernels *k, void *y, size_t y_stride, pl_out out, const pl_bf16 *x, size_t x_stride, const pl_mat *w,
                 int rows);
     /* Block-diagonal: group g's outputs (w->out / groups of them) read x[row][g * w->in ..]. bf16 out, contiguous rows
@@ -182,55 +188,60 @@ struct pl_kernels {
     /* y[i] = a[i] + b[i], float32. y may be a. */
     void (*add)(pl_kernels *k, float *y, const float *a, const float *b, size_t count);
 
-    /* ---- attention (one shared K=V vector of C a position) ---------------------------------------------------------- */
+    /* ---- attention (one shared K=V vector of C a position)
+     * ---------------------------------------------------------- */
 
-    /* Store rows as they are into a ring (bytes = ring->row_bytes a row), and read them back. When a span is longer than
-     * the ring, only its last `length` rows are stored. */
+    /* Store rows as they are into a ring (bytes = ring->row_bytes a row), and read them back. When a span is longer
+     * than the ring, only its last `length` rows are stored. */
     void (*ring_put)(pl_kernels *k, const pl_ring *ring, const void *x, const pl_launch *launch);
     void (*ring_get)(pl_kernels *k, void *x, const pl_ring *ring, const pl_launch *launch);
     /* Round kv[rows][dim] (already rotated) with q8 and store it packed as window rows. */
     void (*window_put)(pl_kernels *k, const pl_ring *ring, const pl_bf16 *kv, int dim, const pl_launch *launch);
     /* o[rows][heads][dim] over, in order: the window max(0, p - window + 1) .. p of the row's slot, then the row's
-     * selected entries (entries and lists NULL: window only). Scores (q.k) * scale in float32; two-pass softmax over that
-     * one list: max from -1e30, p = exp(s - max), denominator in list order plus exp(sink[head] - max), numerator one
-     * accumulator a channel of bf(p) * v in list order, o = bf(num / den). Model spec 3.3; before the inverse rope.
+     * selected entries (entries and lists NULL: window only). Scores (q.k) * scale in float32; two-pass softmax over
+     * that one list: max from -1e30, p = exp(s - max), denominator in list order plus exp(sink[head] - max), numerator
+     * one accumulator a channel of bf(p) * v in list order, o = bf(num / den). Model spec 3.3; before the inverse rope.
      * sink[heads] host. */
     void (*attention)(pl_kernels *k, pl_bf16 *o, const pl_bf16 *q, const pl_ring *ring, int window,
                       const pl_entries *entries, const pl_lists *lists, const float *sink, int heads, int dim, float scale,
                       const pl_launch *launch);
-    /* The drafter's attention, model spec 4: every row of a span sees the window max(0, pos-window) .. pos-1 of its slot
-     * (pos = the span's first position), then all rows of its own span, whose kv[rows][dim] are given rotated and rounded
-     * (quant8). Same arithmetic as `attention`. */
+    /* The drafter's attention, model spec 4: every row of a span sees the window max(0, pos-window) .. pos-1 of its
+     * slot (pos = the span's first position), then all rows of its own span, whose kv[rows][dim] are given rotated and
+     * rounded (quant8). Same arithmetic as `attention`. */
     void (*block_attention)(pl_kernels *k, pl_bf16 *o, const pl_bf16 *q, const pl_ring *ring, int window,
                             const pl_bf16 *kv, const float *sink, int heads, int dim, float scale,
                             const pl_launch *launch);
 
-    /* ---- compressor and indexer, model spec 3.4 and 3.5 -------------------------------------------------------------- */
+    /* ---- compressor and indexer, model spec 3.4 and 3.5
+     * -------------------------------------------------------------- */
 
     /* The (kv, gate) pairs of ratio-2 owners by position: ring rows of 2*dim float32, kv then gate. */
     void (*pair_put)(pl_kernels *k, const pl_ring *pairs, const float *kv, const float *gate, int dim,
                      const pl_launch *launch);
     /* lat[groups][dim] = bf(sum over the two tokens of softmax(gate) * kv), per channel. */
     void (*pair_latent)(pl_kernels *k, pl_bf16 *lat, const pl_ring *pairs, int dim, const pl_groups *groups);
-    /* Rotate lat[groups][dim] at position index * ratio, round with q4e4 (groups of 16), store packed. lat unchanged. */
+    /* Rotate lat[groups][dim] at position index * ratio, round with q4e4 (groups of 16), store packed. lat
+     * unchanged. */
     void (*entry_put)(pl_kernels *k, const pl_entries *entries, const pl_bf16 *lat, int dim, const pl_rope *rope,
                       const pl_groups *groups);
     /* Rotate key[groups][dim] at position index * ratio, round with q4e8, store packed. key unchanged. */
     void (*key_put)(pl_kernels *k, const pl_entries *entries, const pl_bf16 *key, int dim, const pl_rope *rope,
                     const pl_groups *groups);
-    /* Choose each row's entries. q[rows][heads][dim] rotated and rounded (quant4); w[rows][heads] raw projection, used as
-     * bf(w * w_scale). score[j] = bf(sum_h bf(relu(bf(q_h.k_j)) * w_h)) (sum in float32, h ascending). Row at position p
-     * sees j < n = (p + 1) / ratio. `publish`: write the row's candidate blocks (value = max score; the block of n - 1
-     * first; ties to the lower block; model spec 3.5) and select from all. `within`: scores outside the candidates do not
-     * exist. Selected: the min(topk, reachable) best, ties to the lower index, written ascending. Either may be NULL. */
+    /* Choose each row's entries. q[rows][heads][dim] rotated and rounded (quant4); w[rows][heads] raw projection, used
+     * as bf(w * w_scale). score[j] = bf(sum_h bf(relu(bf(q_h.k_j)) * w_h)) (sum in float32, h ascending). Row at
+     * position p sees j < n = (p + 1) / ratio. `publish`: write the row's candidate blocks (value = max score; the
+     * block of n - 1 first; ties to the lower block; model spec 3.5) and select from all. `within`: scores outside the
+     * candidates do not exist. Selected: the min(topk, reachable) best, ties to the lower index, written ascending.
+     * Either may be NULL. */
     void (*index_select)(pl_kernels *k, const pl_lists *lists, int topk, const pl_bf16 *q, const pl_bf16 *w, float w_scale,
                          const pl_entries *entries, int heads, int dim, const pl_candidates *publish,
                          const pl_candidates *within, const pl_launch *launch);
 
-    /* ---- engram, model spec 3.6 ---------------------------------------------------------------------------------------- */
+    /* ---- engram, model spec 3.6
+     * ---------------------------------------------------------------------------------------- */
 
-    /* x[rows][cols * dim] = bf(e4m3 * 2^scale) of table rows id[rows][cols] (host). The table is FP8 [table rows][dim] with
-     * a scale byte per 32 columns of each row; it stays in host memory on every backend. */
+    /* x[rows][cols * dim] = bf(e4m3 * 2^scale) of table rows id[rows][cols] (host). The table is FP8 [table rows][dim]
+     * with a scale byte per 32 columns of each row; it stays in host memory on every backend. */
     void (*engram_rows)(pl_kernels *k, pl_bf16 *x, const unsigned char *codes, const unsigned char *scales, int dim,
                         const int64_t *id, int cols, int rows);
     /* h_j += gate_j * value, in place: kv[rows][(S+1)*D] = keys then value; q_weight, k_weight bf16 [S][D]; skip[row]
@@ -238,18 +249,20 @@ struct pl_kernels {
     void (*engram_gate)(pl_kernels *k, pl_bf16 *h, const pl_bf16 *kv, const pl_bf16 *q_weight, const pl_bf16 *k_weight,
                         const unsigned char *skip, int rows, int streams, int dim, float eps);
 
-    /* ---- mixture of experts, model spec 3.7 ------------------------------------------------------------------------------ */
+    /* ---- mixture of experts, model spec 3.7
+     * ------------------------------------------------------------------------------ */
 
     /* Choose per_token of `experts` a row: score = sqrt(softplus(logit / temp)), best score + bias first, ties to the
-     * lower id; weight = score / (sum of chosen scores + 1e-20) * scale (sum in order of choice; not normalised when norm
-     * is false or per_token is 1). id, weight [rows][per_token]; bias[experts] host. */
+     * lower id; weight = score / (sum of chosen scores + 1e-20) * scale (sum in order of choice; not normalised when
+     * norm is false or per_token is 1). id, weight [rows][per_token]; bias[experts] host. */
     void (*route)(pl_kernels *k, int32_t *id, float *weight, const float *logits, const float *bias, int rows, int experts,
                   int per_token, bool norm, float temp, float scale);
     /* y[rows][D] = bf(sum over the chosen experts in ascending id + the shared one); x[rows][D] as quant8 leaves it. */
     void (*moe)(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, const int32_t *id, const float *weight, const pl_experts *e,
                 int rows, int dim);
 
-    /* ---- rows of logits ---------------------------------------------------------------------------------------------------- */
+    /* ---- rows of logits
+     * ---------------------------------------------------------------------------------------------------- */
 
     /* id[row] (host) = index of the largest of `count`, the lower one on ties. */
     void (*argmax)(pl_kernels *k, int32_t *id, const float *x, int rows, int count);

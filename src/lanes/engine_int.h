@@ -23,8 +23,8 @@ struct pl_engine {
     pl_engine_counts counts;
 };
 
-/* Make one reply from beginning to end, in slot 0: everything between admission and the outcome. Engine thread. Returns the
- * target's status, which is PL_OK also for a reply that was cancelled. */
+/* Make one reply from beginning to end, in slot 0: everything between admission and the outcome. Engine thread. Returns
+ * the target's status, which is PL_OK also for a reply that was cancelled. */
 pl_status pl__solo_run(pl_engine *engine, pl_stream *stream, pl_outcome *outcome);
 
 /* Count prompt tokens that were run. */

@@ -1,5 +1,5 @@
-/* Windows and pieces as runs of a model. The model rewinds by itself when a run starts before its end, so that keeping is
- * remembering a length. */
+/* Windows and pieces as runs of a model. The model rewinds by itself when a run starts before its end, so that keeping
+ * is remembering a length. */
 #include "lanes/model_target.h"
 
 #include "model/drafter.h"

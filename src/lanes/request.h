@@ -4,13 +4,13 @@
 
 #include "model/sampling.h"
 
-/* Called on the engine thread with every token, in order, right after it was committed and only when the end token did not
- * end the reply already. True ends the reply with this token (a stop string was completed). It must be quick and must not
- * call the engine. */
+/* Called on the engine thread with every token, in order, right after it was committed and only when the end token did
+ * not end the reply already. True ends the reply with this token (a stop string was completed). It must be quick and
+ * must not call the engine. */
 typedef bool pl_stop_check(void *arg, int32_t token);
 
-/* Something happened: pl_stream_next has news. Called on the engine thread or on one that cancels, with a lock held: hand
- * the word on (wake a loop), return, call nothing of this module. */
+/* Something happened: pl_stream_next has news. Called on the engine thread or on one that cancels, with a lock held:
+ * hand the word on (wake a loop), return, call nothing of this module. */
 typedef void pl_stream_notify(void *arg);
 
 enum { PL_TOP_LOGPROBS_MAX = 20 };

@@ -1,6 +1,6 @@
-/* One reply from beginning to end. The prompt runs in pieces; its last logits give the first token; from then on a window
- * of one row a token. A token is drawn, written to the log, and only then looked at for an end, so that the log and its
- * hash hold what was drawn, also behind what the reader sees. */
+/* One reply from beginning to end. The prompt runs in pieces; its last logits give the first token; from then on a
+ * window of one row a token. A token is drawn, written to the log, and only then looked at for an end, so that the log
+ * and its hash hold what was drawn, also behind what the reader sees. */
 #include "lanes/engine_int.h"
 
 #include "base/clock.h"

@@ -1,8 +1,8 @@
 /* One request on its way: the caller's handle, and the queue its events come out of.
  *
- * The queue is an append-only log of at most max_tokens entries, planned when the request is submitted. So it is bounded, a
- * reader that stops reading loses nothing, and it never holds the engine up: whoever reads late finds everything there.
- * Progress is a number, not a list, and is told as it stands. */
+ * The queue is an append-only log of at most max_tokens entries, planned when the request is submitted. So it is
+ * bounded, a reader that stops reading loses nothing, and it never holds the engine up: whoever reads late finds
+ * everything there. Progress is a number, not a list, and is told as it stands. */
 #ifndef PL_LANES_STREAM_H
 #define PL_LANES_STREAM_H
 
@@ -61,12 +61,12 @@ bool pl_stream_next(pl_stream *stream, pl_stream_event *event);
 /* Wait until pl_stream_next has an event, at most timeout_ms (negative: for ever). False when the time ran out. */
 bool pl_stream_wait(pl_stream *stream, int timeout_ms);
 
-/* Give the reply up; any thread. A waiting request finishes at once; a running one within one prefill layer or one token.
- * FINISHED (cancelled) still comes, unless the reply was finished before. */
+/* Give the reply up; any thread. A waiting request finishes at once; a running one within one prefill layer or one
+ * token. FINISHED (cancelled) still comes, unless the reply was finished before. */
 void pl_stream_cancel(pl_stream *stream);
 
-/* The caller is done with it: cancelled if it still runs, no notification after the return, freed when the engine is done
- * too. NULL is allowed. */
+/* The caller is done with it: cancelled if it still runs, no notification after the return, freed when the engine is
+ * done too. NULL is allowed. */
 void pl_stream_release(pl_stream *stream);
 
 #endif

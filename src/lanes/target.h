@@ -1,9 +1,9 @@
-/* The model as lanes see it: two small tables of functions. The engine thread calls them and nothing else does, so a test
- * drives the engine with tables of its own (tests/lanes/fake_target.h), and no model code is needed to read lanes.
+/* The model as lanes see it: two small tables of functions. The engine thread calls them and nothing else does, so a
+ * test drives the engine with tables of its own (tests/lanes/fake_target.h), and no model code is needed to read lanes.
  *
- * A slot holds the tokens of one stream. Its kept length is how many of them are committed: admit sets it to 0, a prefill
- * piece moves it on by its rows, keep sets it after a window. A window always starts at the kept length, so that rows of an
- * earlier window that were not kept are overwritten and need no undoing. */
+ * A slot holds the tokens of one stream. Its kept length is how many of them are committed: admit sets it to 0, a
+ * prefill piece moves it on by its rows, keep sets it after a window. A window always starts at the kept length, so
+ * that rows of an earlier window that were not kept are overwritten and need no undoing. */
 #ifndef PL_LANES_TARGET_H
 #define PL_LANES_TARGET_H
 
@@ -28,15 +28,16 @@ typedef struct pl_target {
 
     /* The slot is as new. */
     pl_status (*admit)(void *arg, int slot, pl_error *err);
-    /* Run the prompt's next rows (1..piece), all of which are kept. last: make logits of the last row (row 0 of logits).
+    /* Run the prompt's next rows (1..piece), all of which are kept. last: make logits of the last row (row 0 of
+     * logits).
      * *cancel is read while it runs; PL_ECANCELED leaves the slot as before the call. */
     pl_status (*prefill)(void *arg, int slot, const int32_t *token, int rows, bool last, const atomic_bool *cancel,
                          pl_error *err);
     /* Run windows of different slots in one launch and make logits of every row, in order. cancel as above; it may be
      * NULL. The kept lengths stay as they are. */
     pl_status (*window)(void *arg, const pl_window *window, int windows, const atomic_bool *cancel, pl_error *err);
-    /* Logits of row i of the latest prefill (last) or window: [vocab], valid until the next call of this table or of the
-     * drafter's. */
+    /* Logits of row i of the latest prefill (last) or window: [vocab], valid until the next call of this table or of
+     * the drafter's. */
     const float *(*logits)(void *arg, int i);
     /* The first count tokens of the slot are committed: at least the kept length, at most that plus the last window. */
     pl_status (*keep)(void *arg, int slot, int count, pl_error *err);

@@ -10,8 +10,8 @@
 /* Does the checkpoint have a drafter (stages > 0)? */
 bool pl_drafter_present(const pl_model *model);
 
-/* Positions 0 .. count-1 of each slot are committed (count at most pl_model_len): ingest the taps of those not yet in the
- * rings. However many rounds a slot sat out, one call catches up, since nothing older than the window is ever read.
+/* Positions 0 .. count-1 of each slot are committed (count at most pl_model_len): ingest the taps of those not yet in
+ * the rings. However many rounds a slot sat out, one call catches up, since nothing older than the window is ever read.
  * PL_EINVAL when a tap that is needed is no longer kept. */
 pl_status pl_drafter_ingest(pl_model *model, const int *slot, const int *count, int slots, pl_error *err);
 

@@ -18,8 +18,9 @@ typedef struct pl__engrams {
     pl__engram engram[PL_MAX_ENGRAMS];
 } pl__engrams;
 
-/* Derive primes and multipliers; copy token_map[vocab_size]. PL_EINVAL when a class is out of range or the map is missing,
- * PL_EFORMAT when the primes do not add up to the config's row counts. token_map may be NULL while counting. */
+/* Derive primes and multipliers; copy token_map[vocab_size]. PL_EINVAL when a class is out of range or the map is
+ * missing, PL_EFORMAT when the primes do not add up to the config's row counts. token_map may be NULL while
+ * counting. */
 pl_status pl__engrams_load(pl__engrams *e, pl__taker *t, const pl_config *config, const uint32_t *token_map,
                            pl_error *err);
 
@@ -27,8 +28,8 @@ pl_status pl__engrams_load(pl__engrams *e, pl__taker *t, const pl_config *config
 void pl__engram_rows(const pl__engrams *e, const pl_config *config, int which, const int32_t *tokens, int pos,
                      int64_t *id);
 
-/* The four (or more) odd multipliers of a layer: numpy's default_rng(10007 * layer).integers(0, bound, count) * 2 + 1 with
- * bound = floor(floor((2^63 - 1) / classes) / 2). */
+/* The four (or more) odd multipliers of a layer: numpy's default_rng(10007 * layer).integers(0, bound, count) * 2 + 1
+ * with bound = floor(floor((2^63 - 1) / classes) / 2). */
 void pl__engram_multipliers(int layer, int classes, int count, int64_t *out);
 
 #endif

@@ -20,7 +20,8 @@ void pl__project(pl_model *m, const pl__block *b, const pl_rope *rope, const pl_
 /* A KV owner's entries and index keys for the groups that this pass completes, from x. */
 void pl__compress(pl_model *m, int layer, const pl__pass *pass);
 
-/* An index owner's list of selected entries for each row, from x and qr; the candidate layer also publishes its blocks. */
+/* An index owner's list of selected entries for each row, from x and qr; the candidate layer also publishes its
+ * blocks. */
 void pl__index(pl_model *m, int layer, const pl__pass *pass);
 
 /* y = wo_b(wo_a(inverse rope(o))) */

@@ -1,8 +1,8 @@
 /* A model that runs: weights, the state of its slots, and the forward pass.
  *
- * Everything here belongs to one thread, the engine's. Arrays are planned and reserved by pl_model_open (plan.h says how
- * much); running never allocates. The arithmetic of a row depends on its slot's tokens alone, so that a prompt run whole,
- * in pieces, one token at a time, or in windows whose later rows are thrown away leaves the same bits. */
+ * Everything here belongs to one thread, the engine's. Arrays are planned and reserved by pl_model_open (plan.h says
+ * how much); running never allocates. The arithmetic of a row depends on its slot's tokens alone, so that a prompt run
+ * whole, in pieces, one token at a time, or in windows whose later rows are thrown away leaves the same bits. */
 #ifndef PL_MODEL_MODEL_H
 #define PL_MODEL_MODEL_H
 
@@ -43,12 +43,12 @@ typedef struct pl_tracer {
     void *arg;
 } pl_tracer;
 
-/* Run one launch of one or more slots (no slot twice) through all layers. Rows in all: at most settings.rows, or one run
- * of at most settings.piece. Afterwards pl_model_len(slot) is pos + rows for each run. A rewind reaches back at most as
- * far as the rings do: into the slot's latest launch always; further is PL_EINVAL (keep a snapshot for that). Logits of the
- * wanted rows, at most settings.rows of them, are ready in pl_model_logits.
- * `cancel` (may be NULL) is read between layers: when it is true the launch is given up with PL_ECANCELED and every slot
- * holds `pos` tokens, as before the call but for the rewind. Tokens out of range, overfull slots: PL_EINVAL. */
+/* Run one launch of one or more slots (no slot twice) through all layers. Rows in all: at most settings.rows, or one
+ * run of at most settings.piece. Afterwards pl_model_len(slot) is pos + rows for each run. A rewind reaches back at
+ * most as far as the rings do: into the slot's latest launch always; further is PL_EINVAL (keep a snapshot for that).
+ * Logits of the wanted rows, at most settings.rows of them, are ready in pl_model_logits.
+ * `cancel` (may be NULL) is read between layers: when it is true the launch is given up with PL_ECANCELED and every
+ * slot holds `pos` tokens, as before the call but for the rewind. Tokens out of range, overfull slots: PL_EINVAL. */
 pl_status pl_model_forward(pl_model *model, const pl_run *run, int runs, const atomic_bool *cancel,
                            const pl_tracer *tracer, pl_error *err);
 
@@ -65,8 +65,8 @@ void pl_model_reset(pl_model *model, int slot);
 
 /* One layer alone over a whole sequence, from given streams (paceline trace --layer): slot 0 must be new, rows at most
  * settings.context. h [layers][rows][S][D] bf16 and pre [layers][rows][S] float32 are the outputs of all layers; what
- * layer L reads of an earlier owner (entries, keys, list, candidates) is made from that owner's own given input. Writes the
- * layer's h [rows][S][D] and pre [rows][S]. */
+ * layer L reads of an earlier owner (entries, keys, list, candidates) is made from that owner's own given input. Writes
+ * the layer's h [rows][S][D] and pre [rows][S]. */
 pl_status pl_model_layer(pl_model *model, int layer, const int32_t *token, int rows, const uint16_t *h,
                          const float *pre, uint16_t *h_out, float *pre_out, pl_error *err);
 

@@ -1,4 +1,5 @@
-/* What a model will need, from its config and settings alone: the figures `inspect` prints and pl_model_open reserves. */
+/* What a model will need, from its config and settings alone: the figures `inspect` prints and pl_model_open
+ * reserves. */
 #ifndef PL_MODEL_PLAN_H
 #define PL_MODEL_PLAN_H
 

@@ -163,8 +163,8 @@ static pl_status load_drafter(loader *l, pl__weights *w)
     PL_TRY(mat(l, &w->markov_embed, "markov_head.embed"));
     PL_TRY(mat(l, &w->markov_head, "markov_head.head"));
     PL_TRY(mat(l, &w->confidence_x, "confidence_head.proj"));
-    /* Two sums, one a source: x (D columns), then the Markov embedding (rank columns). Row 0 is the only row, so cutting
-     * its columns is moving the pointer. */
+    /* Two sums, one a source: x (D columns), then the Markov embedding (rank columns). Row 0 is the only row, so
+     * cutting its columns is moving the pointer. */
     w->confidence_e = w->confidence_x;
     w->confidence_x.in = c->hidden;
     w->confidence_e.in = c->markov_rank;

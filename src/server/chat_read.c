@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The input side of tools is rendered, the output side is not read yet: a reply that may hold calls would reach the client
- * as text. So tools are taken where the client says that none may be called. */
+/* The input side of tools is rendered, the output side is not read yet: a reply that may hold calls would reach the
+ * client as text. So tools are taken where the client says that none may be called. */
 static pl_status check_tools(const pl_json *root, const pl_json **tools, pl_error *err)
 {
     *tools = pl_json_get_set(root, "tools");

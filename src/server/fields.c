@@ -192,8 +192,8 @@ static pl_status read_priority(const pl_json *root, pl_spec *spec, pl_error *err
 
 /* ---- refused by name --------------------------------------------------------------------------------------------- */
 
-/* Fields of other servers that would change the reply. Allowed where they ask for nothing: null, false, 0, "", [], {}, or
- * the number at which they do nothing. */
+/* Fields of other servers that would change the reply. Allowed where they ask for nothing: null, false, 0, "", [], {},
+ * or the number at which they do nothing. */
 static const struct {
     const char *name;
     double neutral;

@@ -4,9 +4,9 @@
  *      ^                          |  reply / end              |
  *      +------- keep-alive -------+---------------------------+--- close ---> LINGERING -> freed
  *
- * While a request is handled the next one stays in the input buffer, which is bounded, and reading goes on only to learn
- * that the client left. LINGERING sends the rest, then its FIN, and reads on for a moment, because closing a socket with
- * unread bytes makes the peer's kernel throw away what we sent. */
+ * While a request is handled the next one stays in the input buffer, which is bounded, and reading goes on only to
+ * learn that the client left. LINGERING sends the rest, then its FIN, and reads on for a moment, because closing a
+ * socket with unread bytes makes the peer's kernel throw away what we sent. */
 #include "server/http.h"
 
 #include "base/clock.h"

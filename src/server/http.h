@@ -1,5 +1,5 @@
-/* HTTP/1.1 over libevent: a listener, its connections, replies whole or streamed. One thread, the one that runs the event
- * base, calls everything here and receives every callback.
+/* HTTP/1.1 over libevent: a listener, its connections, replies whole or streamed. One thread, the one that runs the
+ * event base, calls everything here and receives every callback.
  *
  * evhttp is not used: docs/internals/server.md tells why. */
 #ifndef PL_SERVER_HTTP_H
@@ -43,8 +43,8 @@ typedef struct pl_http_times {
 /* 75, 30 and 120 seconds. */
 extern const pl_http_times pl_http_default_times;
 
-/* Listen on host (an address or a name) and port (0: any free one). PL_EIO with the reason, PL_ENOMEM. base must outlive
- * it. body_max: the largest body, at most PL_HTTP_BODY_MAX. */
+/* Listen on host (an address or a name) and port (0: any free one). PL_EIO with the reason, PL_ENOMEM. base must
+ * outlive it. body_max: the largest body, at most PL_HTTP_BODY_MAX. */
 pl_status pl_http_open(pl_http **http, struct event_base *base, const char *host, int port, size_t body_max,
                        const pl_http_times *times, const pl_http_handler *handler, pl_error *err);
 /* Close the listener and every connection, without callbacks. NULL is allowed. */

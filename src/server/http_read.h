@@ -1,4 +1,5 @@
-/* A strict reader of HTTP/1.1 requests: bytes in, whole requests out. No sockets, no clock: this is what the fuzzer drives.
+/* A strict reader of HTTP/1.1 requests: bytes in, whole requests out. No sockets, no clock: this is what the fuzzer
+ * drives.
  *
  * Two programs that read one byte stream differently can be made to disagree about where a request ends. So everything
  * that RFC 9112 lets a reader repair is refused here instead: a bare LF or CR, a folded header, white space before the
@@ -63,14 +64,15 @@ void pl_http_reader_free(pl_http_reader *reader);
 /* Ready for the next request of the connection: everything forgotten, the small buffers kept. */
 void pl_http_reader_next(pl_http_reader *reader);
 
-/* Take bytes in and return how many were used: all of them, unless the request became READY (the rest belongs to the next
- * one) or REFUSED (the rest means nothing). Any way of cutting the input gives the same result. */
+/* Take bytes in and return how many were used: all of them, unless the request became READY (the rest belongs to the
+ * next one) or REFUSED (the rest means nothing). Any way of cutting the input gives the same result. */
 size_t pl_http_read(pl_http_reader *reader, const char *bytes, size_t n);
 
 /* Nothing of a request has been read yet? */
 bool pl_http_reader_idle(const pl_http_reader *reader);
 
-/* The value of a header by its lower-case name; NULL without it. *len bytes, no NUL behind them. The first of several. */
+/* The value of a header by its lower-case name; NULL without it. *len bytes, no NUL behind them. The first of
+ * several. */
 const char *pl_http_header_get(const pl_http_reader *reader, const char *name, size_t *len);
 bool pl_http_method_is(const pl_http_reader *reader, const char *method);
 

@@ -3,7 +3,8 @@
 
 #include "text/utf8.h"
 
-/* A token's text, or "bytes:\xe2\x80" where it is not text by itself: the map needs different names for different tokens. */
+/* A token's text, or "bytes:\xe2\x80" where it is not text by itself: the map needs different names for different
+ * tokens. */
 static void put_name(pl_exchange *x, pl_out *out, int32_t id)
 {
     pl_token token;

@@ -1,5 +1,5 @@
-/* The network thread's life, and what other threads may ask of it. They set a flag under the lock and activate one event;
- * everything else happens on the network thread. */
+/* The network thread's life, and what other threads may ask of it. They set a flag under the lock and activate one
+ * event; everything else happens on the network thread. */
 #include "server/exchange.h"
 
 #include "base/clock.h"

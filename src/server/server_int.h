@@ -49,7 +49,7 @@ void pl__health(pl_server *server, pl_http_conn *conn);
 void pl__models(pl_server *server, pl_http_conn *conn);
 void pl__model(pl_server *server, pl_http_conn *conn, const char *id, size_t len);
 
-/* ---- reading bodies off the network thread ------------------------------------------------------------------------ */
+/* ---- reading bodies off the network thread ---------------------------------------------------------------------- */
 
 /* A megabyte of JSON takes a tenth of a second to become ids: too long for a thread that keeps other clients' streams
  * going. So one more thread does that, in order of arrival. */

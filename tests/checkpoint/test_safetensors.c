@@ -3,8 +3,8 @@
 
 #include "checkpoint/safetensors.h"
 
-/* A file of this header text and n bytes of data, in fresh memory of exactly its size (so that the address sanitizer sees
- * every byte read past it). */
+/* A file of this header text and n bytes of data, in fresh memory of exactly its size (so that the address sanitizer
+ * sees every byte read past it). */
 static unsigned char *make(const char *header, size_t header_len, size_t n, size_t *size)
 {
     *size = 8 + header_len + n;

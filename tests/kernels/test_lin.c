@@ -1,5 +1,5 @@
-/* Products equal, bit for bit, a plain loop of the order that docs/internals/kernels-cpu-matrix.md writes down: for every
- * format, instruction set, number of threads and of rows, whatever rows share the launch. */
+/* Products equal, bit for bit, a plain loop of the order that docs/internals/kernels-cpu-matrix.md writes down: for
+ * every format, instruction set, number of threads and of rows, whatever rows share the launch. */
 #include "mat_fixture.h"
 
 static const pl_kernel_limits limits = {.rows = 70,
@@ -21,7 +21,7 @@ static const pl_kernel_limits limits = {.rows = 70,
                                         .context = 64,
                                         .block = 5};
 
-/* ---- the order, written out ------------------------------------------------------------------------------------------ */
+/* ---- the order, written out ------------------------------------------------------------------------------------- */
 
 static float weight(const pl_mat *w, int o, int k, float *scale)
 {
@@ -65,7 +65,7 @@ static float oracle(const pl_mat *w, int o, const pl_bf16 *x)
     return a[0] == a[0] ? a[0] : pl_f32_from_bits(0x7fc00000);
 }
 
-/* ---- every instruction set and thread count against it ------------------------------------------------------------------ */
+/* ---- every instruction set and thread count against it ---------------------------------------------------------- */
 
 static kit kits[KIT_ISAS][3];
 static bool have[KIT_ISAS];
@@ -190,7 +190,8 @@ static void extreme_scales(void **state)
         }
 }
 
-/* Values that no sum of the release has: they must not crash, must not touch other rows, and are the same everywhere. */
+/* Values that no sum of the release has: they must not crash, must not touch other rows, and are the same
+ * everywhere. */
 static void odd_activations(void **state)
 {
     (void)state;
@@ -263,7 +264,7 @@ static void rows_beyond_the_plan(void **state)
     free(x);
 }
 
-/* ---- the reference's own products -------------------------------------------------------------------------------------- */
+/* ---- the reference's own products ------------------------------------------------------------------------------- */
 
 typedef struct tally {
     int equal, close, far; /* in steps of bf16: none, one, more */
@@ -280,8 +281,8 @@ static tally against(const pl_bf16 *want, const pl_mat *w, const pl_bf16 *x, int
     return t;
 }
 
-/* The oracle's bits are everyone's (above), so it stands for all of them here. The reference sums blocks of 32 in another
- * order: a bf16 step now and then is honest, two are not, unless the sum nearly cancels. */
+/* The oracle's bits are everyone's (above), so it stands for all of them here. The reference sums blocks of 32 in
+ * another order: a bf16 step now and then is honest, two are not, unless the sum nearly cancels. */
 static void reference_vectors(void **state)
 {
     (void)state;

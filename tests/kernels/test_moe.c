@@ -1,5 +1,5 @@
-/* The mixture of experts equals its definition, model spec 3.7, made of single products: bit for bit, in every instruction
- * set, with any number of threads, and whatever rows share the launch. */
+/* The mixture of experts equals its definition, model spec 3.7, made of single products: bit for bit, in every
+ * instruction set, with any number of threads, and whatever rows share the launch. */
 #include "mat_fixture.h"
 
 #include "base/mathfn.h"
@@ -151,8 +151,8 @@ static void fp8_experts(void **state)
     check_format(PL_FMT_FP8);
 }
 
-/* The gated unit against the reference: one "expert" whose w1 and w3 copy its input and whose w2 is the identity would round
- * on the way, so the unit's own formula is held to the vectors here, and to the kernel above. */
+/* The gated unit against the reference: one "expert" whose w1 and w3 copy its input and whose w2 is the identity would
+ * round on the way, so the unit's own formula is held to the vectors here, and to the kernel above. */
 static void reference_unit(void **state)
 {
     (void)state;

@@ -29,7 +29,8 @@ void open_fixture(fixture *f, const char *dir, pl_model_settings settings);
 void reopen_model(fixture *f, pl_model_settings settings);
 void close_fixture(fixture *f);
 
-/* Run tokens[from..to) of slot 0 in pieces, with logits of every row written to out [to-from][V] (NULL: none wanted). */
+/* Run tokens[from..to) of slot 0 in pieces, with logits of every row written to out [to-from][V] (NULL: none
+ * wanted). */
 void run_rows(pl_model *model, const int32_t *tokens, int from, int to, float *out);
 
 /* Largest and mean absolute difference, and the index of the largest in b. */

@@ -1,5 +1,5 @@
-/* One path, one set of bits: whole, in pieces, token by token, in windows whose later rows are thrown away, beside other
- * slots, on 1, 2 and 3 threads, on every instruction set of this machine. Logits are compared as bytes. */
+/* One path, one set of bits: whole, in pieces, token by token, in windows whose later rows are thrown away, beside
+ * other slots, on 1, 2 and 3 threads, on every instruction set of this machine. Logits are compared as bytes. */
 #include "model/support.h"
 
 static const char *const isas[] = {"scalar", "avx2", "avx512", "neon"};

@@ -1,6 +1,7 @@
 /* The CPU backend: what its files share. One file a family of operations (stream.c, norm.c, ring.c, attention.c,
  * compress.c, index.c, engram.c, route.c; matrices in lin*.c and moe.c). Loops over rows, slots and threads are written
- * once there; what must be fast inside a row is in the table pl__vec, compiled once an instruction set from ops_*.inc. */
+ * once there; what must be fast inside a row is in the table pl__vec, compiled once an instruction set from
+ * ops_*.inc. */
 #ifndef PL_KERNELS_CPU_CPU_H
 #define PL_KERNELS_CPU_CPU_H
 

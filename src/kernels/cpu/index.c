@@ -62,7 +62,7 @@ void pl__index_need(const pl_kernel_limits *l, int threads, pl__need *need)
     pl__need_raise(need, pl__times(batch_rows(l), row), tile_bytes(dim));
 }
 
-/* ---- queries ------------------------------------------------------------------------------------------------------- */
+/* ---- queries ---------------------------------------------------------------------------------------------------- */
 
 static pl__index_query query_at(const index_job *j, size_t place)
 {
@@ -111,7 +111,7 @@ static void query_row(void *arg, size_t place, int thread)
     }
 }
 
-/* ---- which keys a row can reach ------------------------------------------------------------------------------------ */
+/* ---- which keys a row can reach --------------------------------------------------------------------------------- */
 
 static int visible(const index_job *j, int row)
 {
@@ -182,7 +182,7 @@ static size_t reachable(const index_job *j, int row)
     return count;
 }
 
-/* ---- scores -------------------------------------------------------------------------------------------------------- */
+/* ---- scores ----------------------------------------------------------------------------------------------------- */
 
 /* Rows first .. first + rows - 1 of the launch that share their keys: of one span, or one row with candidates. */
 typedef struct key_group {
@@ -244,7 +244,7 @@ static void score_keys(void *arg, size_t task, int thread)
     }
 }
 
-/* ---- choice -------------------------------------------------------------------------------------------------------- */
+/* ---- choice ----------------------------------------------------------------------------------------------------- */
 
 static void choose_entries(const index_job *j, int row, const uint16_t *score, size_t m)
 {

@@ -1,6 +1,7 @@
 /* Matrix products of the CPU: what the driver (lin.c, moe.c) and the instruction sets (lin_*.c, lin4_*.c) share.
  *
- * Two orders of summation, whatever the rows, threads, tiles and instruction set (docs/internals/kernels-cpu-matrix.md):
+ * Two orders of summation, whatever the rows, threads, tiles and instruction set
+ * (docs/internals/kernels-cpu-matrix.md):
  *
  *   c16, for BF16, F32 and FP8 weights. w[k] is the float32 value of the weight (code * 2^(scale - 127), exact).
  *     16 accumulators from +0; element k: a[k mod 16] = fma(x[k], w[k], a[k mod 16]), k ascending, x and w continued
@@ -27,20 +28,22 @@ enum {
     PL__FP8_TOP = 134 /* largest FP8 scale byte whose 2^(byte - 7) is a float32: beyond, lin_plain.c */
 };
 
-/* A chunk of an FP4 product's x, 448 bytes. A run of eight has integers of its own unit: with e the exponent of its largest
- * element, x = (hi + lo / 8) * 2^(e - 14), hi an int16, lo 0..7. Most chunks need no lo; a byte a chunk says which do.
+/* A chunk of an FP4 product's x, 448 bytes. A run of eight has integers of its own unit: with e the exponent of its
+ * largest element, x = (hi + lo / 8) * 2^(e - 14), hi an int16, lo 0..7. Most chunks need no lo; a byte a chunk says
+ * which do.
  *     int16 hi[4][16][2]    [i][run] holds elements i and i + 4 of the run: the order in which bytes give up nibbles
  *     float scale[16]       what makes the integer sum of a run its value: 2^(e - 23), in a chunk with lo 2^(e - 18)
  *     uint8 even[16][4]     lo of elements 0, 2, 4, 6
- *     uint8 odd[16][4]      lo of elements 1, 3, 5, 7                                                                 */
+ *     uint8 odd[16][4]      lo of elements 1, 3, 5, 7                                                               
+ *  */
 typedef struct pl__xchunk {
     int16_t hi[4][PL__LANES][2];
     float scale[PL__LANES];
     unsigned char even[PL__LANES][4], odd[PL__LANES][4];
 } pl__xchunk;
 
-/* A chunk of widened FP4 weights of one output: 512 times the code's value (bytes moved up, not sign-extended: cheaper), in
- * the order of x, and 2^(s - 127). */
+/* A chunk of widened FP4 weights of one output: 512 times the code's value (bytes moved up, not sign-extended:
+ * cheaper), in the order of x, and 2^(s - 127). */
 typedef struct pl__wchunk {
     int16_t hi[4][PL__LANES][2];
     float scale[PL__LANES];
@@ -61,8 +64,8 @@ typedef struct pl__x {
 
 /* What one instruction set does. `row` multiplies one packed row with outputs o .. o + count - 1 of a matrix. `widen`
  * brings `n` inputs from `from` (d8: n chunks from chunk `from`) of one output into column j of a tile, zeros where the
- * inputs end; `tile` adds rows x PL__TILE products over a panel to acc[row * PL__OUTS * 16 + j * 16 + lane]; `sum` is the
- * tree. */
+ * inputs end; `tile` adds rows x PL__TILE products over a panel to acc[row * PL__OUTS * 16 + j * 16 + lane]; `sum` is
+ * the tree. */
 typedef struct pl__lin_c16 {
     int tile_rows;                                     /* most rows of a tile */
     void (*pack)(float *to, const pl_bf16 *x, int in); /* with zeros to a multiple of 16; the lane order is its own */
@@ -113,7 +116,8 @@ static inline float pl__one_nan(float v)
     return v == v ? v : pl_f32_from_bits(0x7fc00000);
 }
 
-/* lin_plain.c: one product by the definition, for matrices with extreme scales and rows that do not pack. Any format. */
+/* lin_plain.c: one product by the definition, for matrices with extreme scales and rows that do not pack. Any
+ * format. */
 float pl__plain_dot(const pl_mat *w, int o, const pl_bf16 *x);
 
 /* lin_pack.c. Bytes of the packed form of `rows` rows of `in` inputs: of codes (for d8) or floats (for c16). */
@@ -124,9 +128,10 @@ void pl__pack_plan(pl__x *x, bool codes, unsigned char *memory);
 void pl__pack_row(const pl__lin_isa *isa, const pl__x *x, size_t row);
 void pl__pack(pl__cpu *c, pl__x *x);
 
-/* lin.c: y[i][o - o0] (rows of PL__OUTS) = the products of `n` (at most PL__ROWS) rows of x with outputs o0 .. o0 + count
- * - 1 (at most PL__OUTS, o0 % 32 == 0). Row i is rows[i], or first + i when rows is NULL. `mine` is pl__block_bytes() of
- * the thread. */
+/* lin.c: y[i][o - o0] (rows of PL__OUTS) = the products of `n` (at most PL__ROWS) rows of x with outputs o0 .. o0 +
+ * count
+ * - 1 (at most PL__OUTS, o0 % 32 == 0). Row i is rows[i], or first + i when rows is NULL. `mine` is pl__block_bytes()
+ * of the thread. */
 void pl__lin_block(const pl__lin_isa *isa, float (*y)[PL__OUTS], const pl_mat *w, int o0, int count, const pl__x *x,
                    const int32_t *rows, int first, int n, unsigned char *mine);
 size_t pl__block_bytes(void);

@@ -1,5 +1,5 @@
-/* Matrix products in order d8 with AVX2: half a chunk (32 bytes, 64 codes, eight runs) is a register of bytes, a run one of
- * its dwords; the sixteen accumulators are two registers. */
+/* Matrix products in order d8 with AVX2: half a chunk (32 bytes, 64 codes, eight runs) is a register of bytes, a run
+ * one of its dwords; the sixteen accumulators are two registers. */
 #include "kernels/cpu/lin.h"
 
 #include <immintrin.h>

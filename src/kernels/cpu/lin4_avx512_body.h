@@ -1,6 +1,6 @@
 /* Matrix products in order d8 with AVX-512: a chunk of 128 codes is one register of bytes, a run of eight one of its
- * dwords, so the sixteen accumulators are one register. Included by lin4_avx512.c and lin4_vnni_avx512.c, which differ in
- * how four pairs (or quads) of integers are multiplied and added: D8_PAIRS(t, a, b) int16, D8_QUADS(t, u8, s8). */
+ * dwords, so the sixteen accumulators are one register. Included by lin4_avx512.c and lin4_vnni_avx512.c, which differ
+ * in how four pairs (or quads) of integers are multiplied and added: D8_PAIRS(t, a, b) int16, D8_QUADS(t, u8, s8). */
 #include "kernels/cpu/lin.h"
 
 #include <immintrin.h>

@@ -1,6 +1,6 @@
-/* Matrix products in order c16 with AVX2. The sixteen accumulators are two registers, those of even inputs and those of odd
- * ones, because a register of 16-bit words splits into these for a shift and a mask. So a packed group of sixteen x holds
- * elements 0, 2, .. 14, then 1, 3, .. 15, and so do widened weights and accumulators; `sum` knows. */
+/* Matrix products in order c16 with AVX2. The sixteen accumulators are two registers, those of even inputs and those of
+ * odd ones, because a register of 16-bit words splits into these for a shift and a mask. So a packed group of sixteen x
+ * holds elements 0, 2, .. 14, then 1, 3, .. 15, and so do widened weights and accumulators; `sum` knows. */
 #include "kernels/cpu/lin.h"
 
 #include <immintrin.h>

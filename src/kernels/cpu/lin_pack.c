@@ -1,8 +1,8 @@
 /* Bringing the rows of x into the form in which the products read them, once a launch. */
 #include "kernels/cpu/lin.h"
 
-/* Whole cache lines; an odd number of them for long rows, so that the rows of a tile do not fall on the same sets of the
- * first cache. */
+/* Whole cache lines; an odd number of them for long rows, so that the rows of a tile do not fall on the same sets of
+ * the first cache. */
 static size_t f_bytes(int in)
 {
     size_t lines = ((size_t)in + 15) / 16;
@@ -15,8 +15,8 @@ size_t pl__pack_bytes(int rows, int in, bool codes)
     return pl__plus(pl__times((size_t)rows, pl__plus(row, 1)), 3 * 64);
 }
 
-/* The integers of a run of eight: v[i] = x[i] * 2^(17 - e), |v| < 2^18. False when one is no integer. e is the exponent of
- * the largest. */
+/* The integers of a run of eight: v[i] = x[i] * 2^(17 - e), |v| < 2^18. False when one is no integer. e is the exponent
+ * of the largest. */
 static bool run_integers(int32_t v[8], int *e, const pl_bf16 *x)
 {
     unsigned top = 0;

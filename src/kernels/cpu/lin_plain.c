@@ -1,5 +1,5 @@
-/* Products by the definition of lin.h, one weight at a time: for matrices with a scale byte outside the exact range and for
- * rows that do not pack. Slow, and the same in every instruction set because it is compiled once. */
+/* Products by the definition of lin.h, one weight at a time: for matrices with a scale byte outside the exact range and
+ * for rows that do not pack. Slow, and the same in every instruction set because it is compiled once. */
 #include "kernels/cpu/lin.h"
 
 #include <math.h>

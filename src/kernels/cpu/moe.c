@@ -1,6 +1,6 @@
-/* The mixture of experts, model spec 3.7. Rows are sorted by expert, so that each expert's weights are read once a launch.
- * Three loops on the pool: w1, w3 and the gated unit by (expert, block of outputs); rounding and packing of what they made;
- * w2 by block of outputs, where a block adds its experts in ascending order and the shared one last. */
+/* The mixture of experts, model spec 3.7. Rows are sorted by expert, so that each expert's weights are read once a
+ * launch. Three loops on the pool: w1, w3 and the gated unit by (expert, block of outputs); rounding and packing of
+ * what they made; w2 by block of outputs, where a block adds its experts in ascending order and the shared one last. */
 #include "base/rowmath.h"
 #include "kernels/cpu/lin.h"
 

@@ -54,7 +54,7 @@ void pl__cpu_quant4(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, int rows, int d
     pl__each(c, (size_t)rows, (size_t)rows * j.dim, quant4_row, &j);
 }
 
-/* ---- rotation ------------------------------------------------------------------------------------------------------ */
+/* ---- rotation --------------------------------------------------------------------------------------------------- */
 
 void pl__angles(float *cosine, float *sine, const pl_rope *rope, int32_t pos, bool inverse)
 {
@@ -94,7 +94,7 @@ void pl__cpu_rope(pl_kernels *k, pl_bf16 *x, const int32_t *pos, int rows, int h
     pl__each(c, (size_t)rows, (size_t)rows * (size_t)(heads + 8) * (size_t)rope->dims, rope_row, &j);
 }
 
-/* ---- plain loops --------------------------------------------------------------------------------------------------- */
+/* ---- plain loops ------------------------------------------------------------------------------------------------ */
 
 enum { PIECE = 16384 };
 

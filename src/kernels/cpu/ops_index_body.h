@@ -1,8 +1,8 @@
 /* Index scores of sixteen keys. Included once an instruction set by ops_body.h.
  *
  * Twice an E2M1 value is an integer of at most 12, so a block of 32 products sums to an integer of at most
- * 32 * 144 = 4608: exact in integers and in float32 alike, in any order. The block sums, times the two powers of two, are
- * then added in block order by one fused multiply-add each: that is the order of this operation. */
+ * 32 * 144 = 4608: exact in integers and in float32 alike, in any order. The block sums, times the two powers of two,
+ * are then added in block order by one fused multiply-add each: that is the order of this operation. */
 
 static void op_key_tile(unsigned char *code, float *scale, const unsigned char *const key[PL__KEY_LANES], int blocks)
 {

@@ -32,7 +32,7 @@ void pl__cpu_gather(pl_kernels *k, pl_bf16 *y, const pl_mat *table, const int32_
         copy_row(y + (size_t)r * (size_t)table->in, table, id[r]);
 }
 
-/* ---- coefficients -------------------------------------------------------------------------------------------------- */
+/* ---- coefficients ----------------------------------------------------------------------------------------------- */
 
 enum { ROW_BLOCK = 4 };
 
@@ -147,7 +147,7 @@ void pl__cpu_hc_coef(pl_kernels *k, float *coef, const pl_bf16 *h, const pl_mat 
     pl__each(c, (size_t)rows, work, coef_finish, &j);
 }
 
-/* ---- mixing -------------------------------------------------------------------------------------------------------- */
+/* ---- mixing ----------------------------------------------------------------------------------------------------- */
 
 typedef struct mix_job {
     const pl__vec *vec;

@@ -1,5 +1,5 @@
-/* v16: sixteen float32 lanes, the one vector type of the CPU operations. One array in scalar code, two registers in AVX2,
- * one in AVX-512, four in NEON; a file that includes this defines PL__V16_SCALAR, _AVX2, _AVX512 or _NEON first.
+/* v16: sixteen float32 lanes, the one vector type of the CPU operations. One array in scalar code, two registers in
+ * AVX2, one in AVX-512, four in NEON; a file that includes this defines PL__V16_SCALAR, _AVX2, _AVX512 or _NEON first.
  *
  * Sixteen because every dot product here has sixteen accumulators: element k goes to lane k mod 16 by one fused
  * multiply-add, and v16_sum adds lanes l and l+8, then l and l+4, l+2, l+1 (docs/architecture.md, "Summation orders").
@@ -15,7 +15,7 @@
 #define PL__IN static inline __attribute__((always_inline, unused))
 
 #if defined(PL__V16_AVX512)
-/* ---- AVX-512 ------------------------------------------------------------------------------------------------------ */
+/* ---- AVX-512 ---------------------------------------------------------------------------------------------------- */
 #include <immintrin.h>
 
 #include "base/mathfn_avx512.h"
@@ -117,8 +117,8 @@ PL__IN void v16_spread_e2m1(unsigned char *p)
     _mm512_storeu_si512(p, _mm512_shuffle_epi8(table, _mm512_and_si512(b, low)));
     _mm512_storeu_si512(p + 64, _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(b, 4), low)));
 }
-/* Lane l: sum over eight quads of k[quad][l][0..3] * q[quad][0..3], less bias. k at most 24, |q| at most 12, so a 16-bit
- * lane of two products a quad holds at most 8 * 2 * 24 * 12 = 4608. */
+/* Lane l: sum over eight quads of k[quad][l][0..3] * q[quad][0..3], less bias. k at most 24, |q| at most 12, so a
+ * 16-bit lane of two products a quad holds at most 8 * 2 * 24 * 12 = 4608. */
 PL__IN v16 v16_idot(const unsigned char *k, const int8_t *q, int32_t bias)
 {
     __m512i acc = _mm512_setzero_si512();
@@ -132,7 +132,7 @@ PL__IN v16 v16_idot(const unsigned char *k, const int8_t *q, int32_t bias)
 }
 
 #elif defined(PL__V16_AVX2)
-/* ---- AVX2 + FMA --------------------------------------------------------------------------------------------------- */
+/* ---- AVX2 + FMA ------------------------------------------------------------------------------------------------- */
 #include <immintrin.h>
 
 #include "base/mathfn_avx2.h"
@@ -265,7 +265,7 @@ PL__IN v16 v16_idot(const unsigned char *k, const int8_t *q, int32_t bias)
 }
 
 #elif defined(PL__V16_NEON)
-/* ---- NEON --------------------------------------------------------------------------------------------------------- */
+/* ---- NEON ------------------------------------------------------------------------------------------------------- */
 #include <arm_neon.h>
 
 #include "base/mathfn_neon.h"
@@ -390,7 +390,7 @@ PL__IN v16 v16_idot(const unsigned char *k, const int8_t *q, int32_t bias)
 }
 
 #else
-/* ---- plain C ------------------------------------------------------------------------------------------------------ */
+/* ---- plain C ---------------------------------------------------------------------------------------------------- */
 enum { PL__TA = 1, PL__TB = 1 };
 typedef struct v16 {
     float l[16];
@@ -499,10 +499,10 @@ PL__IN float v16_sum(v16 v)
 }
 #endif
 
-/* ---- the same everywhere ------------------------------------------------------------------------------------------ */
+/* ---- the same everywhere ---------------------------------------------------------------------------------------- */
 
-/* The first n < 16 elements, zeros above: a zero product leaves an accumulator as it is, so a short end of a dot product
- * has the bits of one that stops there. */
+/* The first n < 16 elements, zeros above: a zero product leaves an accumulator as it is, so a short end of a dot
+ * product has the bits of one that stops there. */
 PL__IN v16 v16_load_n(const float *p, size_t n)
 {
     float t[16] = {0};

@@ -1,5 +1,6 @@
 /* The inner parts of the operations: one table an instruction set, all made from the same source (ops_*_body.h over v16
- * of vec.h) and equal in every bit. A function works on one row, or on a tile of one row's data; it knows no threads. */
+ * of vec.h) and equal in every bit. A function works on one row, or on a tile of one row's data; it knows no
+ * threads. */
 #ifndef PL_KERNELS_CPU_VECOPS_H
 #define PL_KERNELS_CPU_VECOPS_H
 
@@ -51,8 +52,8 @@ typedef struct pl__vec {
     /* y = bf(e4m3 * 2^(scale - 127)), scale a byte per 32 */
     void (*fp8_row)(pl_bf16 *y, const unsigned char *code, const unsigned char *scale, size_t n);
 
-    /* Roundings of model spec 3.0 in groups of 32 (q8, q4e8) or 16 (q4e4); n a multiple of the group. Each writes what is
-     * asked for: y the values, code and scale the packed form of kernels.h; y or (code and scale) may be NULL. */
+    /* Roundings of model spec 3.0 in groups of 32 (q8, q4e8) or 16 (q4e4); n a multiple of the group. Each writes what
+     * is asked for: y the values, code and scale the packed form of kernels.h; y or (code and scale) may be NULL. */
     void (*round_q8)(pl_bf16 *y, unsigned char *code, unsigned char *scale, const pl_bf16 *x, size_t n);
     void (*round_q4e8)(pl_bf16 *y, unsigned char *code, unsigned char *scale, const pl_bf16 *x, size_t n);
     void (*round_q4e4)(pl_bf16 *y, unsigned char *code, unsigned char *scale, const pl_bf16 *x, size_t n);
