@@ -55,7 +55,7 @@ PLM_FN void PLM(_exp_core)(VF x, VF *hi, VF *lo, VF *s1, VF *s2)
     *s2 = VF_OF(VI_SHL(VI_ADD(VI_SUB(k, h), VI_SET(127)), 23));
 }
 
-/* e^x: within 0.65 ulp where the result is normal, within 1 ulp where it is denormal. exp(-inf) = 0, exp(inf) = inf. */
+/* e^x: within 0.7 ulp where the result is normal, within 1 ulp where it is denormal. exp(-inf) = 0, exp(inf) = inf. */
 PLM_FN VF PLM(expf)(VF x)
 {
     VF hi, lo, s1, s2;
@@ -91,7 +91,7 @@ PLM_FN void PLM(_sigmoid_core)(VF x, VF *q, VF *rest)
     *rest = VF_MUL(r, inv);
 }
 
-/* 1 / (1 + e^-x): within 0.65 ulp where the result is above 2^-100, within 1 ulp below. */
+/* 1 / (1 + e^-x): within 0.7 ulp where the result is above 2^-100, within 1 ulp below. */
 PLM_FN VF PLM(sigmoidf)(VF x)
 {
     VF q, rest;
