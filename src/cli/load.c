@@ -63,7 +63,8 @@ static pl_status open_model(cli_model *m, const pl_settings *settings, int spare
     PL_TRY(status);
     m->config = pl_checkpoint_config(m->checkpoint);
     PL_TRY(read_ids(m, settings, err));
-    pl_model_settings model = {.threads = cmd_threads(settings), .slots = 1, .context = m->count};
+    pl_model_settings model = {
+        .threads = cmd_threads(settings), .slots = 1, .context = m->count, .isa = pl_set_text(settings, PL_SET_ISA)};
     if (spare > m->config->max_positions - m->count)
         spare = m->config->max_positions - m->count;
     model.context += spare;

@@ -23,6 +23,15 @@ class Logits(cli.Case):
         self.ok("logits", "-m", cli.NANO, "--ids", f"@{listed}", "--out", again)
         self.assertEqual(again.read_bytes(), one.read_bytes())
 
+    def test_no_bit_depends_on_threads_or_instruction_set(self):
+        ids = cli.ids_text([(i * 31 + 7) % 512 for i in range(70)])
+        rows = {}
+        for isa, threads in (("auto", 2), ("auto", 1), ("scalar", 3)):
+            out = self.folder / f"{isa}{threads}"
+            self.ok("logits", "-m", cli.TINY, "--ids", ids, "--all", "--out", out, "--isa", isa, "--threads", threads)
+            rows[isa, threads] = out.read_bytes()
+        self.assertEqual(len(set(rows.values())), 1)
+
     def test_against_the_reference(self):
         """Log-sum-exp and the eight largest logits of every stored row. Sums run in another order there, so the numbers
         agree to the noise that FP8 and FP4 roundings make of a last bit (0.05 to 0.25 on average), and the most likely
