@@ -174,6 +174,7 @@ pl_status pl_drafter_propose(pl_model *m, const pl_ask *ask, int asks, pl_draft_
         for (int r = 0; r < c->block; r++)
             f->token[i * c->block + r] = r ? c->noise_token : ask[i].anchor;
     }
+    memset(out, 0, sizeof *out * (size_t)asks);
     pl__pass pass;
     pl__pass_build(&pass, f, asks);
     int n = pass.launch.rows;
