@@ -75,15 +75,28 @@ setup_packages() {
     fi
 }
 
-# build PRESET: configure when that was never done, then build; quiet unless it fails.
+# build PRESET [TARGET]: configure when that was never done, then build; quiet unless it fails. With a TARGET alone the
+# tests are left out of a first configuration, and so are the packages that only they need.
 build() {
     mkdir -p "build/$1"
     log=build/$1/setup.log
+    tests=
     if [ ! -f "build/$1/build.ninja" ]; then
-        echo "paceline: configuring ($1)" >&2
-        cmake --preset "$1" >"$log" 2>&1 || { tail -n 30 "$log" >&2; return 1; }
+        [ -z "${2-}" ] || tests=-DPACELINE_TESTS=OFF
+        configure=yes
+    elif [ -z "${2-}" ] && [ "$1" != fuzz ] && grep -q '^PACELINE_TESTS:BOOL=OFF' "build/$1/CMakeCache.txt"; then
+        tests=-DPACELINE_TESTS=ON
+        configure=yes
+    else
+        configure=
     fi
-    if ! cmake --build --preset "$1" >"$log" 2>&1; then
+    if [ -n "$configure" ]; then
+        echo "paceline: configuring ($1)" >&2
+        # shellcheck disable=SC2086
+        cmake --preset "$1" $tests >"$log" 2>&1 || { tail -n 30 "$log" >&2; return 1; }
+    fi
+    # shellcheck disable=SC2086
+    if ! cmake --build --preset "$1" ${2:+--target $2} >"$log" 2>&1; then
         grep -n -m 20 -E 'error|FAILED|undefined' "$log" >&2 || tail -n 30 "$log" >&2
         echo "paceline: the $1 build failed; all of it is in $log" >&2
         return 1
