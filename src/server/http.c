@@ -490,7 +490,7 @@ static void put_head(pl_http_conn *c, int status, const char *type, const char *
         evbuffer_add_printf(out, "Transfer-Encoding: chunked\r\n");
     if (c->http->stopping)
         c->keep_alive = false;
-    evbuffer_add_printf(out, "Connection: %s\r\n%s\r\n", c->keep_alive ? "keep-alive" : "close",
+    evbuffer_add_printf(out, "Connection: %s\r\n%s%s\r\n", c->keep_alive ? "keep-alive" : "close", c->extra,
                         headers ? headers : "");
 }
 
