@@ -19,7 +19,7 @@ pl_status pl_arena_open(pl_arena *arena, size_t size, const char *what, pl_error
     *arena = (pl_arena){0};
     if (!size)
         return PL_OK;
-    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (base == MAP_FAILED)
         return pl_fail(err, PL_ENOMEM, "%s: %zu bytes could not be reserved: %s", what, size, strerror(errno));
     arena->base = base;

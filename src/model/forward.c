@@ -40,7 +40,8 @@ static pl_status check_launch(const pl_model *m, const pl_run *run, int runs, pl
             return pl_fail(err, PL_EINVAL, "forward: a window of %d rows, at most %d expected beside other slots",
                            run[i].rows, PL_WINDOW_ROWS);
     }
-    int most = runs == 1 && m->settings.piece > m->settings.rows ? m->settings.piece : m->settings.rows;
+    int piece = m->settings.piece > PL_WINDOW_ROWS ? m->settings.piece : PL_WINDOW_ROWS;
+    int most = runs == 1 ? piece : m->settings.rows; /* one slot's rings hold a piece beyond the window, no more */
     if (runs < 1 || rows > most || wanted > m->settings.rows)
         return pl_fail(err, PL_EINVAL, "forward: a launch of %d rows, %d with logits: at most %d and %d expected", rows,
                        wanted, most, m->settings.rows);

@@ -67,13 +67,19 @@ static uint32_t *load_map(const char *dir, const pl_config *config)
     return map.map; /* the caller's to free */
 }
 
-void open_fixture(fixture *f, const char *dir, pl_model_settings settings)
+void open_checkpoint(fixture *f, const char *dir)
 {
     pl_error err;
     *f = (fixture){0};
     if (pl_checkpoint_open(&f->checkpoint, dir, 1, NULL, NULL, &err) != PL_OK)
         fail_msg("%s", err.message);
-    f->token_map = load_map(dir, pl_checkpoint_config(f->checkpoint));
+    if (pl_checkpoint_config(f->checkpoint)->engrams)
+        f->token_map = load_map(dir, pl_checkpoint_config(f->checkpoint));
+}
+
+void open_fixture(fixture *f, const char *dir, pl_model_settings settings)
+{
+    open_checkpoint(f, dir);
     reopen_model(f, settings);
 }
 

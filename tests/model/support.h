@@ -25,6 +25,8 @@ typedef struct fixture {
     pl_model *model;
 } fixture;
 void open_fixture(fixture *f, const char *dir, pl_model_settings settings);
+/* The checkpoint and its token map only. */
+void open_checkpoint(fixture *f, const char *dir);
 /* Close the model and open it again with other settings. */
 void reopen_model(fixture *f, pl_model_settings settings);
 void close_fixture(fixture *f);

@@ -32,16 +32,16 @@ static pl_status cpu_reserve(pl_kernels *k, size_t bytes, const char *what, void
     *out = NULL;
     size_t size = pl__lines(bytes ? bytes : 1);
     pl__block *b = malloc(sizeof *b);
-    /* calloc first-touch: large zeroed blocks come straight from the kernel, so untouched pages cost nothing */
-    void *raw = size <= PTRDIFF_MAX - 64 ? calloc(1, size + 64) : NULL;
+    void *raw = aligned_alloc(64, size);
     if (!b || !raw) {
         free(b);
         free(raw);
         return pl_fail(err, PL_ENOMEM, "no memory for %s: %zu bytes", what, bytes);
     }
+    memset(raw, 0, size); /* touched now: what the plan printed is resident, and no launch waits for a page */
     *b = (pl__block){.next = c->blocks, .data = raw};
     c->blocks = b;
-    *out = (void *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
+    *out = raw;
     return PL_OK;
 }
 
