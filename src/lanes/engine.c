@@ -73,6 +73,10 @@ static void conclude(pl_engine *e, pl_stream *s, const pl_outcome *outcome)
     c->cancelled += outcome->reason == PL_FINISH_CANCELLED;
     c->failed += outcome->reason == PL_FINISH_ERROR;
     c->reply_tokens += outcome->tokens;
+    if (e->current == s) { /* finishing may free it: from here on nobody may find it */
+        e->current = NULL;
+        c->running = 0;
+    }
     pthread_mutex_unlock(&e->lock);
     pl__stream_finish(s, outcome);
 }
@@ -126,8 +130,6 @@ static void *engine_main(void *arg)
         pthread_mutex_unlock(&e->lock);
         run_one(e, s);
         pthread_mutex_lock(&e->lock);
-        e->counts.running = 0;
-        e->current = NULL;
     }
     pthread_mutex_unlock(&e->lock);
     return NULL;
