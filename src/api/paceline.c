@@ -45,8 +45,11 @@ static void say(pl_sampling_part *part, unsigned bit, float *to, double value)
     part->has |= bit;
 }
 
-static void say_sampling(pl_sampling_part *part, double temperature, double top_p, double min_p, int top_k)
+static pl_status say_sampling(pl_sampling_part *part, double temperature, double top_p, double min_p, int top_k,
+                              pl_error *err)
 {
+    if (temperature > 2) /* the other bounds are those of pl_sampling_check */
+        return pl_fail_param(err, PL_EINVAL, "temperature", "temperature: expected 0 to 2, found %g", temperature);
     say(part, PL_HAS_TEMPERATURE, &part->value.temperature, temperature);
     say(part, PL_HAS_TOP_P, &part->value.top_p, top_p);
     say(part, PL_HAS_MIN_P, &part->value.min_p, min_p);
@@ -54,6 +57,7 @@ static void say_sampling(pl_sampling_part *part, double temperature, double top_
         part->value.top_k = top_k < 0 ? 0 : top_k;
         part->has |= PL_HAS_TOP_K;
     }
+    return PL_OK;
 }
 
 /* `value` in [min, max], or `unsaid`. */
@@ -87,8 +91,7 @@ static pl_status read_options(const pl_options *o, pl_host_settings *s, pl_error
     s->flags.max_tokens = o->max_tokens;
     s->flags.thinking = o->thinking == PL_DEFAULT ? -1 : o->thinking;
     s->flags.effort = o->effort;
-    say_sampling(&s->flags.sampling, o->temperature, o->top_p, o->min_p, o->top_k);
-    return PL_OK;
+    return say_sampling(&s->flags.sampling, o->temperature, o->top_p, o->min_p, o->top_k, err);
 }
 
 pl_status pl_open(pl_instance **out, const pl_options *options, pl_error *err)
@@ -158,7 +161,7 @@ static pl_status read_query(const pl_host *host, const pl_query *q, pl_spec *spe
     for (size_t i = 0; i < q->n_stops; i++)
         PL_TRY(pl_spec_add_stop(spec, q->stops[i], strlen(q->stops[i]), err));
     pl_sampling_part *part = &spec->sampling;
-    say_sampling(part, q->temperature, q->top_p, q->min_p, q->top_k);
+    PL_TRY(say_sampling(part, q->temperature, q->top_p, q->min_p, q->top_k, err));
     say(part, PL_HAS_REPETITION, &part->value.repetition_penalty, q->repetition_penalty);
     say(part, PL_HAS_FREQUENCY, &part->value.frequency_penalty, q->frequency_penalty);
     say(part, PL_HAS_PRESENCE, &part->value.presence_penalty, q->presence_penalty);
