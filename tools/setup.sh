@@ -97,7 +97,7 @@ build() {
     fi
     # shellcheck disable=SC2086
     if ! cmake --build --preset "$1" ${2:+--target $2} >"$log" 2>&1; then
-        grep -n -m 20 -E 'error|FAILED|undefined' "$log" >&2 || tail -n 30 "$log" >&2
+        grep -m 20 -E 'error:|FAILED:|undefined reference' "$log" >&2 || tail -n 30 "$log" >&2
         echo "paceline: the $1 build failed; all of it is in $log" >&2
         return 1
     fi
