@@ -78,7 +78,7 @@ static void sinkhorn(float *m, int s, int iters, float eps)
     }
 }
 
-static void hc_finish(float *m, float r, const float *scale, const float *base, int s, int iters, float eps)
+void pl__hc_finish(float *m, float r, const float *scale, const float *base, int s, int iters, float eps)
 {
     for (int i = 0; i < (2 + s) * s; i++)
         m[i] = m[i] * r * scale[i < s ? 0 : i < 2 * s ? 1 : 2] + base[i];
@@ -118,7 +118,7 @@ static void coef_finish(void *arg, size_t task, int thread)
     (void)thread;
     const coef_job *j = arg;
     float r = j->vec->inv_rms(j->h + task * j->width, j->width, j->norm_eps);
-    hc_finish(j->coef + task * (size_t)j->outs, r, j->scale, j->base, j->streams, j->iters, j->hc_eps);
+    pl__hc_finish(j->coef + task * (size_t)j->outs, r, j->scale, j->base, j->streams, j->iters, j->hc_eps);
 }
 
 void pl__cpu_hc_coef(pl_kernels *k, float *coef, const pl_bf16 *h, const pl_mat *fn, const float *scale,
