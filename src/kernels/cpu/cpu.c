@@ -32,7 +32,7 @@ static pl_status cpu_reserve(pl_kernels *k, size_t bytes, const char *what, void
     *out = NULL;
     size_t size = pl__lines(bytes ? bytes : 1);
     pl__block *b = malloc(sizeof *b);
-    void *raw = aligned_alloc(64, size);
+    void *raw = size <= PTRDIFF_MAX ? aligned_alloc(64, size) : NULL; /* beyond, sanitizers abort */
     if (!b || !raw) {
         free(b);
         free(raw);
