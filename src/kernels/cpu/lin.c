@@ -1,6 +1,8 @@
 /* Matrix products: cutting the work into blocks of outputs and rows, and walking a block's panels. */
 #include "kernels/cpu/lin.h"
 
+#include "kernels/cpu/lin_ahead.h"
+
 /* What a thread keeps while it works on a block. */
 typedef struct block_scratch {
     float acc[PL__ROWS][PL__OUTS][PL__LANES];
@@ -35,17 +37,17 @@ const pl__lin_isa *pl__lin_pick(const pl__cpu *c)
     return &scalar;
 }
 
-/* Must these outputs (one scale block) go by the definition? */
-static bool extreme(const pl_mat *w, int o0)
+/* The largest scale byte of a block of FP8 outputs; 0 for other formats. */
+static int top_scale(const pl_mat *w, int o0)
 {
-    if (w->format != PL_FMT_FP8 || w->wide)
-        return w->wide;
+    if (w->format != PL_FMT_FP8)
+        return 0;
     size_t blocks = ((size_t)w->in + 31) / 32;
     const unsigned char *scale = w->scale + (size_t)(o0 / 32) * blocks;
     unsigned char top = 0;
     for (size_t i = 0; i < blocks; i++)
         top = scale[i] > top ? scale[i] : top;
-    return top > PL__FP8_TOP;
+    return top;
 }
 
 /* Which row of x is the i-th of a block? */
@@ -61,15 +63,31 @@ static inline int tile_height(int n, int r, int most)
     return (left + tiles - 1) / tiles;
 }
 
-static void panels_c16(const pl__lin_isa *isa, block_scratch *s, const pl_mat *w, int o0, int count, const pl__x *x,
-                       const int32_t *rows, int first, int n)
+/* Bytes of the weights `n` inputs from `from` of a row of w take, as whole or part lines of what follows them. */
+static size_t weight_bytes(const pl_mat *w, int n)
+{
+    size_t bytes = (size_t)n;
+    return w->format == PL_FMT_FP4    ? bytes / 2
+           : w->format == PL_FMT_FP8  ? bytes
+           : w->format == PL_FMT_BF16 ? 2 * bytes
+                                      : 4 * bytes;
+}
+
+/* Walk outputs o0 + from .. o0 + to - 1 panel by panel. A panel takes a piece of every output: that order of reading is as
+ * slow as memory gets, so what follows these outputs in memory is meanwhile asked for in one run, into the second cache. */
+static void panels_c16(const pl__lin_isa *isa, block_scratch *s, const pl_mat *w, int o0, int from, int to,
+                       const pl__x *x, const int32_t *rows, int first, int n)
 {
     int f = pl__lin_index(w->format);
+    const unsigned char *next = w->data + (size_t)(o0 + to) * weight_bytes(w, w->in);
     for (int k = 0; k < w->in; k += PL__PANEL) {
         int len = w->in - k < PL__PANEL ? (w->in - k + PL__LANES - 1) & -PL__LANES : PL__PANEL;
-        for (int o = 0; o < count; o += PL__TILE) {
-            for (int j = 0; j < PL__TILE; j++)
-                isa->c16->widen[f](&s->tile.c16[0][0][0], j, w, o0 + (o + j < count ? o + j : o), k, len);
+        for (int o = from; o < to; o += PL__TILE) {
+            for (int j = 0; j < PL__TILE; j++) {
+                isa->c16->widen[f](&s->tile.c16[0][0][0], j, w, o0 + (o + j < to ? o + j : o), k, len);
+                pl__ahead_bytes(next, weight_bytes(w, len));
+                next += weight_bytes(w, len);
+            }
             for (int r = 0, h; r < n; r += h) {
                 const float *xr[PL__LANES];
                 h = tile_height(n, r, isa->c16->tile_rows);
@@ -81,15 +99,19 @@ static void panels_c16(const pl__lin_isa *isa, block_scratch *s, const pl_mat *w
     }
 }
 
-static void panels_d8(const pl__lin_isa *isa, block_scratch *s, const pl_mat *w, int o0, int count, const pl__x *x,
-                      const int32_t *rows, int first, int n)
+static void panels_d8(const pl__lin_isa *isa, block_scratch *s, const pl_mat *w, int o0, int from, int to,
+                      const pl__x *x, const int32_t *rows, int first, int n)
 {
     int chunks = (int)pl__chunks(w->in);
+    const unsigned char *next = w->data + (size_t)(o0 + to) * weight_bytes(w, w->in);
     for (int c = 0; c < chunks; c += PL__PANEL4) {
         int len = chunks - c < PL__PANEL4 ? chunks - c : PL__PANEL4;
-        for (int o = 0; o < count; o += PL__TILE) {
-            for (int j = 0; j < PL__TILE; j++)
-                isa->d8->widen(&s->tile.d8[0][0], j, w, o0 + (o + j < count ? o + j : o), c, len);
+        for (int o = from; o < to; o += PL__TILE) {
+            for (int j = 0; j < PL__TILE; j++) {
+                isa->d8->widen(&s->tile.d8[0][0], j, w, o0 + (o + j < to ? o + j : o), c, len);
+                pl__ahead_bytes(next, (size_t)len * PL__LINE);
+                next += len * PL__LINE;
+            }
             for (int r = 0, h; r < n; r += h) {
                 const pl__xchunk *xr[PL__LANES];
                 const unsigned char *lo[PL__LANES];
@@ -118,7 +140,12 @@ static void block_many(const pl__lin_isa *isa, float (*y)[PL__OUTS], const pl_ma
 {
     bool codes = w->format == PL_FMT_FP4;
     memset(s->acc, 0, (size_t)n * sizeof s->acc[0]);
-    (codes ? panels_d8 : panels_c16)(isa, s, w, o0, count, x, rows, first, n);
+    /* as many outputs at a time as leave room for the next ones in the second cache */
+    int part = PL__OUTS;
+    while (part > 2 * PL__TILE && (size_t)part * weight_bytes(w, w->in) > PL__PART_BYTES)
+        part /= 2;
+    for (int o = 0; o < count; o += part)
+        (codes ? panels_d8 : panels_c16)(isa, s, w, o0, o, o + part < count ? o + part : count, x, rows, first, n);
     for (int r = 0; r < n; r++)
         for (int o = 0; o < count; o++)
             y[r][o] = (codes ? isa->d8->sum : isa->c16->sum)(s->acc[r][o]);
@@ -127,9 +154,11 @@ static void block_many(const pl__lin_isa *isa, float (*y)[PL__OUTS], const pl_ma
 void pl__lin_block(const pl__lin_isa *isa, float (*y)[PL__OUTS], const pl_mat *w, int o0, int count, const pl__x *x,
                    const int32_t *rows, int first, int n, unsigned char *mine)
 {
-    bool all_plain = extreme(w, o0);
-    if (!all_plain && n == 1)
-        block_one(isa, y[0], w, o0, count, x, row_at(rows, first, 0));
+    int top = top_scale(w, o0);
+    bool all_plain = w->wide || top > PL__FP8_TOP;
+    size_t row0 = row_at(rows, first, 0);
+    if (!all_plain && n == 1 && (w->format != PL_FMT_FP8 || x->reach[row0] + top <= PL__FP8_REACH))
+        block_one(isa, y[0], w, o0, count, x, row0);
     else if (!all_plain)
         block_many(isa, y, w, o0, count, x, rows, first, n, (block_scratch *)(void *)mine);
     for (int r = 0; r < n; r++) {

@@ -18,14 +18,18 @@
 #include "kernels/cpu/cpu.h"
 
 enum {
-    PL__OUTS = 32,    /* outputs of a block of work: the rows of an FP8 scale block */
-    PL__ROWS = 64,    /* most rows of a block of work */
-    PL__TILE = 4,     /* outputs of a tile */
-    PL__LANES = 16,   /* accumulators of a sum */
-    PL__PANEL = 512,  /* inputs that are widened at a time, c16 */
-    PL__CHUNK = 128,  /* inputs in a chunk of FP4: 64 bytes, one run of eight an accumulator */
-    PL__PANEL4 = 8,   /* chunks that are widened at a time */
-    PL__FP8_TOP = 134 /* largest FP8 scale byte whose 2^(byte - 7) is a float32: beyond, lin_plain.c */
+    PL__OUTS = 32,             /* outputs of a block of work: the rows of an FP8 scale block */
+    PL__ROWS = 64,             /* most rows of a block of work */
+    PL__TILE = 4,              /* outputs of a tile */
+    PL__LANES = 16,            /* accumulators of a sum */
+    PL__PANEL = 512,           /* inputs that are widened at a time, c16 */
+    PL__CHUNK = 128,           /* inputs in a chunk of FP4: 64 bytes, one run of eight an accumulator */
+    PL__PANEL4 = 8,            /* chunks that are widened at a time */
+    PL__PART_BYTES = 96 << 10, /* weights that several rows walk panel by panel at a time */
+    /* The fast FP8 paths multiply by 2^(byte - 7), which is a float32 for scale bytes up to 134; `row` multiplies x by it, which
+     * stays finite while the biased exponent of x and the byte add up to 260. What is beyond takes a slower path. */
+    PL__FP8_TOP = 134,
+    PL__FP8_REACH = 260
 };
 
 /* A chunk of an FP4 product's x, 448 bytes. A run of eight has integers of its own unit: with e the exponent of its
@@ -56,8 +60,9 @@ typedef struct pl__x {
     int in, rows;
     float *f; /* [rows][f_stride]: floats in the instruction set's order; NULL unless packed for c16 */
     size_t f_stride;
-    pl__xchunk *c;     /* [rows][c_stride] chunks; NULL unless packed for d8 */
-    unsigned char *lo; /* [rows][c_stride]: does the chunk have a lo? */
+    unsigned char *reach; /* [rows]: biased exponent of the largest, for c16 */
+    pl__xchunk *c;        /* [rows][c_stride] chunks; NULL unless packed for d8 */
+    unsigned char *lo;    /* [rows][c_stride]: does the chunk have a lo? */
     size_t c_stride;
     unsigned char *plain; /* [rows]: not E4M3 times powers of two (NaN, say): left to lin_plain.c */
 } pl__x;

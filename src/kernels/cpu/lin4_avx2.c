@@ -1,13 +1,13 @@
 /* Matrix products in order d8 with AVX2: half a chunk (32 bytes, 64 codes, eight runs) is a register of bytes, a run
  * one of its dwords; the sixteen accumulators are two registers. */
 #include "kernels/cpu/lin.h"
+#include "kernels/cpu/lin_ahead.h"
 
 #include <immintrin.h>
 
 #define IN static inline __attribute__((always_inline))
 
-/* Bytes ahead at which a stream of weights is asked for. */
-enum { AHEAD = 1024 };
+enum { OUTS = 4 }; /* outputs that one row of x is multiplied with at a time */
 
 typedef struct codes {
     __m256i even, odd; /* twice the values: bytes of elements 0, 2, 4, 6 (1, 3, 5, 7) of each run */
@@ -20,6 +20,7 @@ IN __m256i load(const void *p)
 
 IN codes decode(__m256i v)
 {
+    __asm__("" : "+x"(v)); /* one load, in a register: compilers fold it into both uses */
     const __m256i value = _mm256_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12, 0, 1, 2, 3, 4, 6, 8,
                                            12, 0, -1, -2, -3, -4, -6, -8, -12);
     const __m256i nibble = _mm256_set1_epi8(15);
@@ -78,11 +79,11 @@ IN __m256 accumulate(__m256 acc, __m256i t, const pl__xchunk *x, int half, __m25
 
 /* One chunk of `outs` neighbouring outputs. */
 IN void row_chunk(int outs, __m256 (*acc)[2], const unsigned char *code, size_t stride, const unsigned char *scale,
-                  size_t scales_stride, const pl__xchunk *x, bool lo, size_t ahead)
+                  size_t scales_stride, const pl__xchunk *x, bool lo)
 {
 #pragma GCC unroll 4
     for (int j = 0; j < outs; j++, code += stride, scale += scales_stride) {
-        _mm_prefetch((const char *)code + ahead, _MM_HINT_T0);
+        pl__near(code);
 #pragma GCC unroll 2
         for (int h = 0; h < 2; h++) {
             codes c = decode(load(code + 32 * h));
@@ -123,24 +124,24 @@ IN void row_group(int outs, float *y, const pl_mat *w, int o, const pl__xchunk *
 {
     size_t stride = (size_t)w->in / 2, scales_stride = (size_t)w->in / 32;
     const unsigned char *code = w->data + (size_t)o * stride, *scale = w->scale + (size_t)o * scales_stride;
-    int whole = w->in / PL__CHUNK, near = AHEAD / 64 < whole ? AHEAD / 64 : whole;
-    __m256 acc[4][2];
+    int whole = w->in / PL__CHUNK;
+    __m256 acc[OUTS][2];
 #pragma GCC unroll 4
     for (int j = 0; j < outs; j++)
         acc[j][0] = acc[j][1] = _mm256_setzero_ps();
-    for (int c = 0; c < whole; c++, code += 64, scale += 4) {
-        /* near the rows' ends what comes next is the beginning of the rows after these */
-        size_t ahead = (size_t)near * 64 + (c < whole - near ? 0 : (size_t)(outs - 1) * stride);
+    for (int c = 0; c < whole; c++) {
+        const unsigned char *now = code + (size_t)c * 64, *s = scale + (size_t)c * 4;
+        pl__ahead(code + (size_t)outs * stride, c, outs);
         if (lo[c])
-            row_chunk(outs, acc, code, stride, scale, scales_stride, x + c, true, ahead);
+            row_chunk(outs, acc, now, stride, s, scales_stride, x + c, true);
         else
-            row_chunk(outs, acc, code, stride, scale, scales_stride, x + c, false, ahead);
+            row_chunk(outs, acc, now, stride, s, scales_stride, x + c, false);
     }
     if (w->in % PL__CHUNK) {
         unsigned char tail[64], tail_scale[4];
         for (int j = 0; j < outs; j++) {
             copy_tail(tail, tail_scale, w, o + j);
-            row_chunk(1, acc + j, tail, 0, tail_scale, 0, x + whole, lo[whole], 0);
+            row_chunk(1, acc + j, tail, 0, tail_scale, 0, x + whole, lo[whole]);
         }
     }
 #pragma GCC unroll 4
@@ -151,8 +152,8 @@ IN void row_group(int outs, float *y, const pl_mat *w, int o, const pl__xchunk *
 static void row(float *y, const pl_mat *w, int o, int count, const pl__xchunk *x, const unsigned char *lo)
 {
     int j = 0;
-    for (; j + 4 <= count; j += 4)
-        row_group(4, y + j, w, o + j, x, lo);
+    for (; j + OUTS <= count; j += OUTS)
+        row_group(OUTS, y + j, w, o + j, x, lo);
     for (; j < count; j++)
         row_group(1, y + j, w, o + j, x, lo);
 }
@@ -177,7 +178,7 @@ static void widen(pl__wchunk *tile, int j, const pl_mat *w, int o, int from, int
     int whole = w->in / PL__CHUNK - from < n ? w->in / PL__CHUNK - from : n;
     tile += j;
     for (int c = 0; c < whole; c++, tile += PL__TILE, code += 64, scale += 4) {
-        _mm_prefetch((const char *)code + AHEAD / 2, _MM_HINT_T0);
+        pl__near(code);
         widen_chunk(tile, code, scale);
     }
     if (whole < n) {

@@ -2,13 +2,11 @@
  * dwords, so the sixteen accumulators are one register. Included by lin4_avx512.c and lin4_vnni_avx512.c, which differ
  * in how four pairs (or quads) of integers are multiplied and added: D8_PAIRS(t, a, b) int16, D8_QUADS(t, u8, s8). */
 #include "kernels/cpu/lin.h"
+#include "kernels/cpu/lin_ahead.h"
 
 #include <immintrin.h>
 
 #define IN D8_TARGET static inline __attribute__((always_inline))
-
-/* Bytes ahead at which a stream of weights is asked for. */
-enum { AHEAD = 1024 };
 
 typedef struct codes {
     __m512i even, odd; /* twice the values: bytes of elements 0, 2, 4, 6 (1, 3, 5, 7) of each run */
@@ -16,6 +14,7 @@ typedef struct codes {
 
 IN codes decode(__m512i v)
 {
+    __asm__("" : "+v"(v)); /* one load, in a register: compilers fold it into both uses, which doubles split lines */
     const __m512i value =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12));
     const __m512i nibble = _mm512_set1_epi8(15);
@@ -73,14 +72,16 @@ IN void load_chunk(__m512i *v, uint32_t *scale, const unsigned char *code, const
 
 IN __m512i dot_hi(const __m512i x[4], const __m512i w[4])
 {
-    __m512i t = D8_PAIRS(_mm512_setzero_si512(), x[0], w[0]), u = D8_PAIRS(_mm512_setzero_si512(), x[2], w[2]);
-    return _mm512_add_epi32(D8_PAIRS(t, x[1], w[1]), D8_PAIRS(u, x[3], w[3]));
+    __m512i t = D8_PAIRS(_mm512_setzero_si512(), x[0], w[0]);
+    t = D8_PAIRS(t, x[1], w[1]);
+    t = D8_PAIRS(t, x[2], w[2]);
+    return D8_PAIRS(t, x[3], w[3]);
 }
 
 IN __m512i add_lo(__m512i t, __m512i even, __m512i odd, codes c)
 {
-    __m512i lo = D8_QUADS(_mm512_setzero_si512(), even, c.even);
-    return _mm512_add_epi32(_mm512_srai_epi32(t, 5), D8_QUADS(lo, odd, c.odd));
+    t = D8_QUADS(_mm512_srai_epi32(t, 5), even, c.even);
+    return D8_QUADS(t, odd, c.odd);
 }
 
 IN __m512 accumulate(__m512 acc, __m512i t, __m512 xs, __m512 ws)
@@ -95,18 +96,20 @@ IN void load_hi(__m512i x[4], const pl__xchunk *c)
         x[i] = _mm512_loadu_si512(c->hi[i]);
 }
 
+enum { OUTS = 8 }; /* outputs that one row of x is multiplied with at a time */
+
 /* One chunk of `outs` neighbouring outputs. */
 IN void row_chunk(int outs, __m512 *acc, const unsigned char *code, size_t stride, const unsigned char *scale,
-                  size_t scales_stride, const pl__xchunk *x, bool lo, int left, size_t ahead)
+                  size_t scales_stride, const pl__xchunk *x, bool lo, int left)
 {
     __m512i xi[4];
     __m512 xs = _mm512_loadu_ps(x->scale);
     load_hi(xi, x);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int j = 0; j < outs; j++) {
         __m512i v, w[4];
         uint32_t four;
-        _mm_prefetch((const char *)code + (size_t)j * stride + ahead, _MM_HINT_T0);
+        pl__near(code + (size_t)j * stride);
         load_chunk(&v, &four, code + (size_t)j * stride, scale + (size_t)j * scales_stride, left);
         codes c = decode(v);
         words(w, c);
@@ -129,25 +132,24 @@ IN void row_group(int outs, float *y, const pl_mat *w, int o, const pl__xchunk *
 {
     size_t stride = (size_t)w->in / 2, scales_stride = (size_t)w->in / 32;
     const unsigned char *code = w->data + (size_t)o * stride, *scale = w->scale + (size_t)o * scales_stride;
-    int chunks = (int)pl__chunks(w->in), whole = w->in / PL__CHUNK, near = AHEAD / 64 < whole ? AHEAD / 64 : whole;
-    __m512 acc[4];
-#pragma GCC unroll 4
+    int whole = w->in / PL__CHUNK;
+    __m512 acc[OUTS];
+#pragma GCC unroll 8
     for (int j = 0; j < outs; j++)
         acc[j] = _mm512_setzero_ps();
-    for (int c = 0; c < chunks; c++) {
-        /* near the rows' ends what comes next is the beginning of the rows after these */
-        size_t ahead = c < whole - near ? (size_t)near * 64 : (size_t)(outs - 1) * stride + (size_t)near * 64;
-        if (c == whole)
-            row_chunk(outs, acc, code + (size_t)c * 64, stride, scale + (size_t)c * 4, scales_stride, x + c, lo[c],
-                      w->in - c * PL__CHUNK, 0);
-        else if (lo[c])
+    for (int c = 0; c < whole; c++) {
+        pl__ahead(code + (size_t)outs * stride, c, outs);
+        if (lo[c])
             row_chunk(outs, acc, code + (size_t)c * 64, stride, scale + (size_t)c * 4, scales_stride, x + c, true,
-                      PL__CHUNK, ahead);
+                      PL__CHUNK);
         else
             row_chunk(outs, acc, code + (size_t)c * 64, stride, scale + (size_t)c * 4, scales_stride, x + c, false,
-                      PL__CHUNK, ahead);
+                      PL__CHUNK);
     }
-#pragma GCC unroll 4
+    if (w->in % PL__CHUNK)
+        row_chunk(outs, acc, code + (size_t)whole * 64, stride, scale + (size_t)whole * 4, scales_stride, x + whole,
+                  lo[whole], w->in % PL__CHUNK);
+#pragma GCC unroll 8
     for (int j = 0; j < outs; j++) {
         float a[PL__LANES];
         _mm512_storeu_ps(a, acc[j]);
@@ -158,8 +160,8 @@ IN void row_group(int outs, float *y, const pl_mat *w, int o, const pl__xchunk *
 D8_TARGET static void row(float *y, const pl_mat *w, int o, int count, const pl__xchunk *x, const unsigned char *lo)
 {
     int j = 0;
-    for (; j + 4 <= count; j += 4)
-        row_group(4, y + j, w, o + j, x, lo);
+    for (; j + OUTS <= count; j += OUTS)
+        row_group(OUTS, y + j, w, o + j, x, lo);
     for (; j < count; j++)
         row_group(1, y + j, w, o + j, x, lo);
 }
@@ -173,7 +175,7 @@ D8_TARGET static void widen(pl__wchunk *tile, int j, const pl_mat *w, int o, int
         __m512i v, hi[4];
         uint32_t four;
         load_chunk(&v, &four, code, scale, w->in - (from + c) * PL__CHUNK);
-        _mm_prefetch((const char *)code + AHEAD / 2, _MM_HINT_T0);
+        pl__near(code);
         words(hi, decode(v));
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++)

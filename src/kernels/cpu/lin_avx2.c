@@ -2,13 +2,13 @@
  * odd ones, because a register of 16-bit words splits into these for a shift and a mask. So a packed group of sixteen x
  * holds elements 0, 2, .. 14, then 1, 3, .. 15, and so do widened weights and accumulators; `sum` knows. */
 #include "kernels/cpu/lin.h"
+#include "kernels/cpu/lin_ahead.h"
 
 #include <immintrin.h>
 
 #define IN static inline __attribute__((always_inline))
 
-/* How far ahead of its reads a stream of weights is asked for, in bytes. */
-enum { AHEAD = 1024 };
+enum { OUTS = 4 }; /* outputs that one row of x is multiplied with at a time */
 
 typedef struct pair {
     __m256 even, odd;
@@ -96,29 +96,40 @@ static float sum(const float *acc)
     return tree((pair){.even = _mm256_loadu_ps(acc), .odd = _mm256_loadu_ps(acc + 8)});
 }
 
-/* Inputs k .. end - 1 (whole 32s) of `outs` neighbouring outputs; ahead: distance of the prefetch in bytes. */
-IN void row_span(pl_format f, int outs, pair *acc, const unsigned char *p, size_t stride, const unsigned char *scale,
-                 const float *x, int k, int end, size_t ahead)
+/* One line (64 bytes) of weights of each of `outs` neighbouring outputs. An FP8 block's scale goes to x: c16 wants x * w, and
+ * powers of two move freely as long as nothing overflows, which pl__lin_block made sure of. */
+IN void row_line(pl_format f, int outs, pair *acc, const unsigned char *q, size_t stride, const unsigned char *scale,
+                 const float *x)
 {
     size_t size = weight_bytes(f);
-    for (; k < end; k += 32) {
-        __m256 s = _mm256_setzero_ps();
-        if (f == PL_FMT_FP8)
-            s = fp8_scale(scale[k / 32]);
-#pragma GCC unroll 2
-        for (int h = 0; h < 32; h += 16) {
-            const unsigned char *q = p + (size_t)(k + h) * size;
-            __m256 x0 = _mm256_loadu_ps(x + k + h), x1 = _mm256_loadu_ps(x + k + h + 8);
 #pragma GCC unroll 4
-            for (int j = 0; j < outs; j++, q += stride) {
-                pair w = load16(f, q);
-                if (f == PL_FMT_F32 || h == 0)
-                    _mm_prefetch((const char *)q + ahead, _MM_HINT_T0);
-                if (f == PL_FMT_FP8)
-                    w = scaled(w, s);
-                acc[j].even = _mm256_fmadd_ps(x0, w.even, acc[j].even);
-                acc[j].odd = _mm256_fmadd_ps(x1, w.odd, acc[j].odd);
-            }
+    for (int i = 0; i < 4 / (int)size; i++, q += 16 * size) {
+        pair v = {_mm256_loadu_ps(x + i * 16), _mm256_loadu_ps(x + i * 16 + 8)};
+        if (f == PL_FMT_FP8)
+            v = scaled(v, fp8_scale(scale[i / 2]));
+#pragma GCC unroll 4
+        for (int j = 0; j < outs; j++) {
+            pair w = load16(f, q + (size_t)j * stride);
+            if (i == 0)
+                pl__near(q + (size_t)j * stride);
+            acc[j].even = _mm256_fmadd_ps(v.even, w.even, acc[j].even);
+            acc[j].odd = _mm256_fmadd_ps(v.odd, w.odd, acc[j].odd);
+        }
+    }
+}
+
+/* The inputs behind the last whole line. */
+IN void row_rest(pl_format f, int outs, pair *acc, const unsigned char *p, size_t stride, const unsigned char *scale,
+                 const float *x, int k, int in)
+{
+    for (; k < in; k += 16) {
+        pair v = {_mm256_loadu_ps(x + k), _mm256_loadu_ps(x + k + 8)};
+        if (f == PL_FMT_FP8)
+            v = scaled(v, fp8_scale(scale[k / 32]));
+        for (int j = 0; j < outs; j++) {
+            pair w = load_up_to(f, p + (size_t)j * stride + (size_t)k * weight_bytes(f), in - k);
+            acc[j].even = _mm256_fmadd_ps(v.even, w.even, acc[j].even);
+            acc[j].odd = _mm256_fmadd_ps(v.odd, w.odd, acc[j].odd);
         }
     }
 }
@@ -127,26 +138,19 @@ IN void row_group(pl_format f, int outs, float *y, const pl_mat *w, int o, const
 {
     size_t size = weight_bytes(f), stride = (size_t)w->in * size;
     const unsigned char *p = w->data + (size_t)o * stride, *scale = NULL;
-    int whole = w->in & -32, near = AHEAD / (int)size < whole ? AHEAD / (int)size : whole;
-    pair acc[4];
+    int lines = (int)(stride / PL__LINE), a_line = PL__LINE / (int)size;
+    pair acc[OUTS];
 #pragma GCC unroll 4
     for (int j = 0; j < outs; j++)
         acc[j] = (pair){_mm256_setzero_ps(), _mm256_setzero_ps()};
     if (f == PL_FMT_FP8)
         scale = w->scale + (size_t)(o / 32) * (((size_t)w->in + 31) / 32);
-    /* near the rows' ends what comes next is the beginning of the rows after these */
-    row_span(f, outs, acc, p, stride, scale, x, 0, whole - near, (size_t)near * size);
-    row_span(f, outs, acc, p, stride, scale, x, whole - near, whole, (size_t)(outs - 1) * stride + (size_t)near * size);
-    for (int k = whole; k < w->in; k += 16) {
-        __m256 x0 = _mm256_loadu_ps(x + k), x1 = _mm256_loadu_ps(x + k + 8);
-        for (int j = 0; j < outs; j++) {
-            pair v = load_up_to(f, p + (size_t)j * stride + (size_t)k * size, w->in - k);
-            if (f == PL_FMT_FP8)
-                v = scaled(v, fp8_scale(scale[k / 32]));
-            acc[j].even = _mm256_fmadd_ps(x0, v.even, acc[j].even);
-            acc[j].odd = _mm256_fmadd_ps(x1, v.odd, acc[j].odd);
-        }
+    for (int line = 0; line < lines; line++) {
+        pl__ahead(p + (size_t)outs * stride, line, outs);
+        row_line(f, outs, acc, p + (size_t)line * PL__LINE, stride, f == PL_FMT_FP8 ? scale + line * 2 : NULL,
+                 x + (size_t)line * (size_t)a_line);
     }
+    row_rest(f, outs, acc, p, stride, scale, x, lines * a_line, w->in);
 #pragma GCC unroll 4
     for (int j = 0; j < outs; j++)
         y[j] = tree(acc[j]);
@@ -155,8 +159,8 @@ IN void row_group(pl_format f, int outs, float *y, const pl_mat *w, int o, const
 IN void row(pl_format f, float *y, const pl_mat *w, int o, int count, const float *x)
 {
     int j = 0;
-    for (; j + 4 <= count; j += 4)
-        row_group(f, 4, y + j, w, o + j, x);
+    for (; j + OUTS <= count; j += OUTS)
+        row_group(f, OUTS, y + j, w, o + j, x);
     for (; j < count; j++)
         row_group(f, 1, y + j, w, o + j, x);
 }
@@ -170,7 +174,7 @@ IN void widen(pl_format f, float *tile, int j, const pl_mat *w, int o, int from,
     tile += (size_t)j * 16;
     for (int k = 0; k < n; k += 16, p += 16 * size, tile += PL__TILE * 16) {
         pair v = load_up_to(f, p, w->in - from - k);
-        _mm_prefetch((const char *)p + AHEAD / 2, _MM_HINT_T0);
+        pl__near(p);
         if (f == PL_FMT_FP8)
             v = scaled(v, fp8_scale(scale[k / 32]));
         store(tile, v);

@@ -1,12 +1,10 @@
 /* Matrix products in order c16 with AVX-512: the sixteen accumulators are one register, in natural order. */
 #include "kernels/cpu/lin.h"
+#include "kernels/cpu/lin_ahead.h"
 
 #include <immintrin.h>
 
 #define IN static inline __attribute__((always_inline))
-
-/* How far ahead of its reads a stream of weights is asked for. */
-enum { AHEAD = 1024 };
 
 IN size_t weight_bytes(pl_format f)
 {
@@ -69,30 +67,41 @@ static float sum(const float *acc)
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
-/* Inputs k .. end - 1 (whole 32s) of `outs` neighbouring outputs; ahead: distance of the prefetch in bytes. */
-IN void row_span(pl_format f, int outs, __m512 *acc, const unsigned char *p, size_t stride, const unsigned char *scale,
-                 const float *x, int k, int end, size_t ahead)
+enum { OUTS = 8 }; /* outputs that one row of x is multiplied with at a time */
+
+/* One line (64 bytes) of weights of each of `outs` neighbouring outputs. An FP8 block's scale goes to x: c16 wants x * w, and
+ * powers of two move freely as long as nothing overflows, which pl__lin_block made sure of. */
+IN void row_line(pl_format f, int outs, __m512 *acc, const unsigned char *q, size_t stride, const unsigned char *scale,
+                 const float *x)
 {
     size_t size = weight_bytes(f);
-    for (; k < end; k += 32) {
-        __m512 s = _mm512_setzero_ps();
-        const unsigned char *q = p + (size_t)k * size;
-        if (f == PL_FMT_FP8)
-            s = fp8_scale(scale[k / 32]);
-        __m512 x0 = _mm512_loadu_ps(x + k), x1 = _mm512_loadu_ps(x + k + 16);
 #pragma GCC unroll 8
-        for (int j = 0; j < outs; j++, q += stride) {
-            __m512 w0 = load16(f, q), w1 = load16(f, q + 16 * size);
-            if (f != PL_FMT_FP8 || (k & 32) == 0)
-                _mm_prefetch((const char *)q + ahead, _MM_HINT_T0);
-            if (f == PL_FMT_F32)
-                _mm_prefetch((const char *)q + ahead + 64, _MM_HINT_T0);
-            if (f == PL_FMT_FP8) {
-                w0 = _mm512_mul_ps(w0, s);
-                w1 = _mm512_mul_ps(w1, s);
-            }
-            acc[j] = _mm512_fmadd_ps(x0, w0, acc[j]);
-            acc[j] = _mm512_fmadd_ps(x1, w1, acc[j]);
+    for (int j = 0; j < outs; j++)
+        pl__near(q + (size_t)j * stride);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4 / (int)size; i++) {
+        __m512 v = _mm512_loadu_ps(x + i * 16);
+        if (f == PL_FMT_FP8)
+            v = _mm512_mul_ps(v, fp8_scale(scale[i / 2]));
+#pragma GCC unroll 8
+        for (int j = 0; j < outs; j++)
+            acc[j] = _mm512_fmadd_ps(v, load16(f, q + (size_t)j * stride + (size_t)i * 16 * size), acc[j]);
+    }
+}
+
+/* The inputs behind the last whole line. */
+IN void row_rest(pl_format f, int outs, __m512 *acc, const unsigned char *p, size_t stride, const unsigned char *scale,
+                 const float *x, int k, int in)
+{
+    size_t size = weight_bytes(f);
+    for (; k < in; k += 16) {
+        __m512 v = _mm512_loadu_ps(x + k);
+        if (f == PL_FMT_FP8)
+            v = _mm512_mul_ps(v, fp8_scale(scale[k / 32]));
+#pragma GCC unroll 8
+        for (int j = 0; j < outs; j++) {
+            const unsigned char *q = p + (size_t)j * stride + (size_t)k * size;
+            acc[j] = _mm512_fmadd_ps(v, in - k < 16 ? load_some(f, q, in - k) : load16(f, q), acc[j]);
         }
     }
 }
@@ -101,28 +110,19 @@ IN void row_group(pl_format f, int outs, float *y, const pl_mat *w, int o, const
 {
     size_t size = weight_bytes(f), stride = (size_t)w->in * size;
     const unsigned char *p = w->data + (size_t)o * stride, *scale = NULL;
-    int whole = w->in & -32, near = AHEAD / (int)size;
-    __m512 acc[8];
+    int lines = (int)(stride / PL__LINE), a_line = PL__LINE / (int)size;
+    __m512 acc[OUTS];
 #pragma GCC unroll 8
     for (int j = 0; j < outs; j++)
         acc[j] = _mm512_setzero_ps();
     if (f == PL_FMT_FP8)
         scale = w->scale + (size_t)(o / 32) * (((size_t)w->in + 31) / 32);
-    /* near the rows' ends what comes next is the beginning of the rows after these */
-    int turn = whole > near ? whole - near : 0;
-    row_span(f, outs, acc, p, stride, scale, x, 0, turn, AHEAD);
-    row_span(f, outs, acc, p, stride, scale, x, turn, whole,
-             (size_t)(outs - 1) * stride + (size_t)(near < whole ? near : whole) * size);
-    for (int k = whole; k < w->in; k += 16) {
-        int n = w->in - k < 16 ? w->in - k : 16;
-        __m512 s = f == PL_FMT_FP8 ? fp8_scale(scale[k / 32]) : _mm512_setzero_ps(), xk = _mm512_loadu_ps(x + k);
-#pragma GCC unroll 8
-        for (int j = 0; j < outs; j++) {
-            const unsigned char *q = p + (size_t)j * stride + (size_t)k * size;
-            __m512 v = n == 16 ? load16(f, q) : load_some(f, q, n);
-            acc[j] = _mm512_fmadd_ps(xk, f == PL_FMT_FP8 ? _mm512_mul_ps(v, s) : v, acc[j]);
-        }
+    for (int line = 0; line < lines; line++) {
+        pl__ahead(p + (size_t)outs * stride, line, outs);
+        row_line(f, outs, acc, p + (size_t)line * PL__LINE, stride, f == PL_FMT_FP8 ? scale + line * 2 : NULL,
+                 x + (size_t)line * (size_t)a_line);
     }
+    row_rest(f, outs, acc, p, stride, scale, x, lines * a_line, w->in);
 #pragma GCC unroll 8
     for (int j = 0; j < outs; j++) {
         float a[16];
@@ -134,8 +134,8 @@ IN void row_group(pl_format f, int outs, float *y, const pl_mat *w, int o, const
 IN void row(pl_format f, float *y, const pl_mat *w, int o, int count, const float *x)
 {
     int j = 0;
-    for (; j + 4 <= count; j += 4)
-        row_group(f, 4, y + j, w, o + j, x);
+    for (; j + OUTS <= count; j += OUTS)
+        row_group(f, OUTS, y + j, w, o + j, x);
     for (; j < count; j++)
         row_group(f, 1, y + j, w, o + j, x);
 }

@@ -11,7 +11,7 @@ static size_t f_bytes(int in)
 
 size_t pl__pack_bytes(int rows, int in, bool codes)
 {
-    size_t row = codes ? pl__chunks(in) * (sizeof(pl__xchunk) + 1) : f_bytes(in);
+    size_t row = codes ? pl__chunks(in) * (sizeof(pl__xchunk) + 1) : f_bytes(in) + 1;
     return pl__plus(pl__times((size_t)rows, pl__plus(row, 1)), 3 * 64);
 }
 
@@ -86,19 +86,34 @@ void pl__pack_plan(pl__x *x, bool codes, unsigned char *memory)
         memory += pl__lines(rows * x->c_stride);
         x->c = (pl__xchunk *)(void *)memory;
     } else {
+        x->reach = memory;
+        memory += pl__lines(rows);
         x->f_stride = f_bytes(x->in) / sizeof(float);
         x->f = (float *)(void *)memory;
     }
+}
+
+/* Biased exponent of the largest magnitude. */
+static unsigned char reach_of(const pl_bf16 *x, int in)
+{
+    int16_t top = 0;
+    for (int i = 0; i < in; i++) {
+        int16_t v = (int16_t)(x[i] & 0x7fff);
+        top = v > top ? v : top;
+    }
+    return (unsigned char)(top >> 7);
 }
 
 void pl__pack_row(const pl__lin_isa *isa, const pl__x *x, size_t row)
 {
     const pl_bf16 *raw = x->raw + row * x->raw_stride;
     x->plain[row] = 0;
-    if (x->c)
+    if (x->c) {
         x->plain[row] = !pack_chunks(x->c + row * x->c_stride, x->lo + row * x->c_stride, raw, x->in);
-    else
+    } else {
+        x->reach[row] = reach_of(raw, x->in);
         isa->c16->pack(x->f + row * x->f_stride, raw, x->in);
+    }
 }
 
 typedef struct pack_job {
