@@ -1,5 +1,5 @@
-/* The request reader on any bytes, cut anywhere. Two readings of the same bytes in different pieces must come to the same
- * requests, the same refusal and the same place in the input; caps hold at every step. */
+/* The request reader on any bytes, cut anywhere. Two readings of the same bytes in different pieces must come to the
+ * same requests, the same refusal and the same place in the input; caps hold at every step. */
 #include "server/http_read.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Bodies of the two completion endpoints, read and checked as the server does, on nano's tokenizer, without a model. The
- * first byte chooses the endpoint. What is taken obeys every bound that the engine relies on; what is refused says why. */
+/* Bodies of the two completion endpoints, read and checked as the server does, on nano's tokenizer, without a model.
+ * The first byte chooses the endpoint. What is taken obeys every bound that the engine relies on; what is refused
+ * says why. */
 #include "server/call.h"
 
 #include <math.h>

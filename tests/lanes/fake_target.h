@@ -1,5 +1,6 @@
-/* A target without a model: the next token is a hash of the tokens before it, so that any reply can be foretold, and any
- * wrong row, length or order of calls gives another reply. Calls can be held, to look at the engine in the middle of one. */
+/* A target without a model: the next token is a hash of the tokens before it, so that any reply can be foretold, and
+ * any wrong row, length or order of calls gives another reply. Calls can be held, to look at the engine in the
+ * middle of one. */
 #ifndef TESTS_LANES_FAKE_TARGET_H
 #define TESTS_LANES_FAKE_TARGET_H
 

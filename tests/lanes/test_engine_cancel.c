@@ -1,5 +1,5 @@
-/* Giving replies up: while they wait, in the prompt, between tokens, all at once; readers that do not read; a model that
- * fails. */
+/* Giving replies up: while they wait, in the prompt, between tokens, all at once; readers that do not read; a model
+ * that fails. */
 #include "lanes/lanes_kit.h"
 
 static const int32_t prompt[] = {3, 1, 4, 1, 5};

@@ -1,5 +1,5 @@
-/* Request bodies: what is honoured, what is refused and under which name, what does not matter. On nano's tokenizer, without
- * a model. */
+/* Request bodies: what is honoured, what is refused and under which name, what does not matter. On nano's tokenizer,
+ * without a model. */
 #include "server/call.h"
 
 #include <setjmp.h>
@@ -45,84 +45,84 @@ static pl_status read_text(const char *fields, pl_call *call, pl_refusal *refusa
     return pl_call_read(call, false, body, (size_t)n, &env, refusal);
 }
 
+static const struct {
+    const char *fields, *param, *code;
+} refused[] = {
+    {"\"temperature\": 2.1", "temperature", NULL},
+    {"\"temperature\": -0.1", "temperature", NULL},
+    {"\"temperature\": \"hot\"", "temperature", NULL},
+    {"\"temperature\": 1e400", "temperature", NULL},
+    {"\"top_p\": 0", "top_p", NULL},
+    {"\"top_p\": 1e-60", "top_p", NULL},
+    {"\"top_p\": 1.01", "top_p", NULL},
+    {"\"min_p\": 1.5", "min_p", NULL},
+    {"\"top_k\": -2", "top_k", NULL},
+    {"\"top_k\": 1.5", "top_k", NULL},
+    {"\"repetition_penalty\": 0", "repetition_penalty", NULL},
+    {"\"frequency_penalty\": 3", "frequency_penalty", NULL},
+    {"\"presence_penalty\": true", "presence_penalty", NULL},
+    {"\"seed\": 9223372036854775808", "seed", NULL},
+    {"\"seed\": 1.0", "seed", NULL},
+    {"\"max_tokens\": 0", "max_tokens", NULL},
+    {"\"max_tokens\": -1", "max_tokens", NULL},
+    {"\"max_tokens\": \"10\"", "max_tokens", NULL},
+    {"\"max_completion_tokens\": 0", "max_completion_tokens", NULL},
+    {"\"logit_bias\": []", "logit_bias", NULL},
+    {"\"logit_bias\": {\"x\": 1}", "logit_bias", NULL},
+    {"\"logit_bias\": {\"8192\": 1}", "logit_bias", NULL},
+    {"\"logit_bias\": {\"-1\": 1}", "logit_bias", NULL},
+    {"\"logit_bias\": {\"5\\u0000\": 1}", "logit_bias", NULL},
+    {"\"logit_bias\": {\"5\": 101}", "logit_bias", NULL},
+    {"\"stop\": 5", "stop", NULL},
+    {"\"stop\": [\"a\", null]", "stop", NULL},
+    {"\"stop\": "
+     "[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\",\"14\",\"15\",\"16\","
+     "\"17\"]",
+     "stop", NULL},
+    {"\"n\": 0", "n", NULL},
+    {"\"n\": 17", "n", NULL},
+    {"\"stream\": 1", "stream", NULL},
+    {"\"stream_options\": {}", "stream_options", NULL},
+    {"\"stream\": true, \"stream_options\": 1", "stream_options", NULL},
+    {"\"stream\": true, \"stream_options\": {\"include_usage\": 1}", "stream_options.include_usage", NULL},
+    {"\"logprobs\": 5", "logprobs", NULL},
+    {"\"top_logprobs\": 2", "top_logprobs", NULL},
+    {"\"logprobs\": true, \"top_logprobs\": 21", "top_logprobs", NULL},
+    {"\"tools\": {}", "tools", NULL},
+    {"\"tool_choice\": \"required\"", "tool_choice", NULL},
+    {"\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]", "tools", "unsupported_value"},
+    {"\"response_format\": {\"type\": \"json_object\"}", "response_format", "unsupported_value"},
+    {"\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {}}", "response_format", "unsupported_value"},
+    {"\"response_format\": {\"type\": \"xml\"}", "response_format.type", NULL},
+    {"\"response_format\": \"text\"", "response_format", NULL},
+    {"\"modalities\": [\"text\", \"audio\"]", "modalities", "unsupported_value"},
+    {"\"min_tokens\": 5", "min_tokens", "unsupported_value"},
+    {"\"functions\": [{\"name\": \"f\"}]", "functions", "unsupported_value"},
+    {"\"guided_json\": {\"type\": \"object\"}", "guided_json", "unsupported_value"},
+    {"\"best_of\": 2", "best_of", "unsupported_value"},
+    {"\"ignore_eos\": \"yes\"", "ignore_eos", NULL},
+    {"\"draft\": 0", "draft", NULL},
+    {"\"priority\": \"high\"", "priority", NULL},
+    {"\"model\": 5", "model", NULL},
+    {"\"reasoning_effort\": \"enormous\"", "reasoning_effort", NULL},
+    {"\"reasoning_effort\": 0", "reasoning_effort", NULL},
+    {"\"messages\": []", "messages", NULL},
+    {"\"messages\": null", "messages", NULL},
+    {"\"messages\": [{\"role\": \"king\", \"content\": \"x\"}]", "messages[0].role", NULL},
+    {"\"messages\": [{\"role\": \"user\", \"content\": 5}]", "messages[0].content", NULL},
+};
+
 static void refused_fields_are_named(void **state)
 {
     (void)state;
-    static const struct {
-        const char *fields, *param, *code;
-    } cases[] = {
-        {"\"temperature\": 2.1", "temperature", NULL},
-        {"\"temperature\": -0.1", "temperature", NULL},
-        {"\"temperature\": \"hot\"", "temperature", NULL},
-        {"\"temperature\": 1e400", "temperature", NULL},
-        {"\"top_p\": 0", "top_p", NULL},
-        {"\"top_p\": 1e-60", "top_p", NULL},
-        {"\"top_p\": 1.01", "top_p", NULL},
-        {"\"min_p\": 1.5", "min_p", NULL},
-        {"\"top_k\": -2", "top_k", NULL},
-        {"\"top_k\": 1.5", "top_k", NULL},
-        {"\"repetition_penalty\": 0", "repetition_penalty", NULL},
-        {"\"frequency_penalty\": 3", "frequency_penalty", NULL},
-        {"\"presence_penalty\": true", "presence_penalty", NULL},
-        {"\"seed\": 9223372036854775808", "seed", NULL},
-        {"\"seed\": 1.0", "seed", NULL},
-        {"\"max_tokens\": 0", "max_tokens", NULL},
-        {"\"max_tokens\": -1", "max_tokens", NULL},
-        {"\"max_tokens\": \"10\"", "max_tokens", NULL},
-        {"\"max_completion_tokens\": 0", "max_completion_tokens", NULL},
-        {"\"logit_bias\": []", "logit_bias", NULL},
-        {"\"logit_bias\": {\"x\": 1}", "logit_bias", NULL},
-        {"\"logit_bias\": {\"8192\": 1}", "logit_bias", NULL},
-        {"\"logit_bias\": {\"-1\": 1}", "logit_bias", NULL},
-        {"\"logit_bias\": {\"5\\u0000\": 1}", "logit_bias", NULL},
-        {"\"logit_bias\": {\"5\": 101}", "logit_bias", NULL},
-        {"\"stop\": 5", "stop", NULL},
-        {"\"stop\": [\"a\", null]", "stop", NULL},
-        {"\"stop\": "
-         "[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\",\"14\",\"15\",\"16\","
-         "\"17\"]",
-         "stop", NULL},
-        {"\"n\": 0", "n", NULL},
-        {"\"n\": 17", "n", NULL},
-        {"\"stream\": 1", "stream", NULL},
-        {"\"stream_options\": {}", "stream_options", NULL},
-        {"\"stream\": true, \"stream_options\": 1", "stream_options", NULL},
-        {"\"stream\": true, \"stream_options\": {\"include_usage\": 1}", "stream_options.include_usage", NULL},
-        {"\"logprobs\": 5", "logprobs", NULL},
-        {"\"top_logprobs\": 2", "top_logprobs", NULL},
-        {"\"logprobs\": true, \"top_logprobs\": 21", "top_logprobs", NULL},
-        {"\"tools\": {}", "tools", NULL},
-        {"\"tool_choice\": \"required\"", "tool_choice", NULL},
-        {"\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]", "tools", "unsupported_value"},
-        {"\"response_format\": {\"type\": \"json_object\"}", "response_format", "unsupported_value"},
-        {"\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {}}", "response_format",
-         "unsupported_value"},
-        {"\"response_format\": {\"type\": \"xml\"}", "response_format.type", NULL},
-        {"\"response_format\": \"text\"", "response_format", NULL},
-        {"\"modalities\": [\"text\", \"audio\"]", "modalities", "unsupported_value"},
-        {"\"min_tokens\": 5", "min_tokens", "unsupported_value"},
-        {"\"functions\": [{\"name\": \"f\"}]", "functions", "unsupported_value"},
-        {"\"guided_json\": {\"type\": \"object\"}", "guided_json", "unsupported_value"},
-        {"\"best_of\": 2", "best_of", "unsupported_value"},
-        {"\"ignore_eos\": \"yes\"", "ignore_eos", NULL},
-        {"\"draft\": 0", "draft", NULL},
-        {"\"priority\": \"high\"", "priority", NULL},
-        {"\"model\": 5", "model", NULL},
-        {"\"reasoning_effort\": \"enormous\"", "reasoning_effort", NULL},
-        {"\"reasoning_effort\": 0", "reasoning_effort", NULL},
-        {"\"messages\": []", "messages", NULL},
-        {"\"messages\": null", "messages", NULL},
-        {"\"messages\": [{\"role\": \"king\", \"content\": \"x\"}]", "messages[0].role", NULL},
-        {"\"messages\": [{\"role\": \"user\", \"content\": 5}]", "messages[0].content", NULL},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         pl_call call;
         pl_refusal r;
-        if (read_chat(cases[i].fields, &call, &r) == PL_OK)
-            fail_msg("taken: %s", cases[i].fields);
-        if (r.status != 400 || strcmp(r.param, cases[i].param) != 0 || (r.code != NULL) != (cases[i].code != NULL) ||
-            (r.code && strcmp(r.code, cases[i].code) != 0))
-            fail_msg("%s: status %d, param %s, code %s, %s", cases[i].fields, r.status, r.param,
+        if (read_chat(refused[i].fields, &call, &r) == PL_OK)
+            fail_msg("taken: %s", refused[i].fields);
+        if (r.status != 400 || strcmp(r.param, refused[i].param) != 0 ||
+            (r.code != NULL) != (refused[i].code != NULL) || (r.code && strcmp(r.code, refused[i].code) != 0))
+            fail_msg("%s: status %d, param %s, code %s, %s", refused[i].fields, r.status, r.param,
                      r.code ? r.code : "null", r.message);
         assert_string_equal(r.type, "invalid_request_error");
         assert_null(call.spec);
