@@ -73,7 +73,15 @@ static pl_status read_root(pl_call *call, const pl_json *root, const pl_call_env
     if (call->prompts * call->n > PL_CALL_REPLIES_MAX)
         return pl_fail_param(err, PL_EINVAL, "n", "n: %zu prompts with %zu choices each, expected at most %d replies",
                              call->prompts, call->n, PL_CALL_REPLIES_MAX);
-    return check_context(call, env, refusal);
+    PL_TRY(check_context(call, env, refusal));
+    size_t tokens = 0; /* every choice has a copy of its prompt while it waits */
+    for (size_t i = 0; i < call->prompts; i++)
+        tokens += call->spec[i].prompt.len * call->n;
+    if (tokens > PL_CALL_TOKENS_MAX)
+        return pl_fail_param(err, PL_EINVAL, call->chat ? "messages" : "prompt",
+                             "%zu prompt tokens, counted for every choice, expected at most %d", tokens,
+                             PL_CALL_TOKENS_MAX);
+    return PL_OK;
 }
 
 pl_status pl_call_read(pl_call *call, bool chat, const char *body, size_t len, const pl_call_env *env,

@@ -6,9 +6,10 @@
 #include "server/errors.h"
 
 enum {
-    PL_CALL_CHOICES_MAX = 16, /* n */
-    PL_CALL_PROMPTS_MAX = 64, /* prompts of one completion request */
-    PL_CALL_REPLIES_MAX = 128 /* both together */
+    PL_CALL_CHOICES_MAX = 16,     /* n */
+    PL_CALL_PROMPTS_MAX = 64,     /* prompts of one completion request */
+    PL_CALL_REPLIES_MAX = 128,    /* both together */
+    PL_CALL_TOKENS_MAX = 16 << 20 /* prompt tokens of all replies */
 };
 
 /* What a reader must know of the server. All of it outlives the call. */

@@ -362,6 +362,7 @@ void pl__exchange_prepared(pl_exchange *x, pl_status status, const pl_refusal *r
         close_exchange(x);
         return;
     }
+    pl_http_body_done(x->conn);
     if (status != PL_OK) {
         fail_exchange(x, refusal);
         return;
@@ -384,7 +385,7 @@ void pl__exchange_prepared(pl_exchange *x, pl_status status, const pl_refusal *r
 void pl__exchange_gone(pl_exchange *x)
 {
     x->conn = NULL;
-    if (!x->preparing) /* else the reading thread still has it */
+    if (!x->preparing || pl__prepare_cancel(x->server->prepare, x)) /* else the reading thread still has it */
         close_exchange(x);
 }
 

@@ -141,8 +141,7 @@ static void linger(pl_http_conn *c)
 
 static void await_request(pl_http_conn *c)
 {
-    c->http->body_bytes -= c->counted;
-    c->counted = 0;
+    pl_http_body_done(c);
     c->user = NULL;
     c->extra[0] = '\0';
     pl_http_reader_next(&c->reader);
@@ -451,6 +450,10 @@ void pl_http_take_body(pl_http_conn *c, pl_buf *body)
 {
     *body = c->reader.body;
     pl_buf_init(&c->reader.body, body->cap, body->name);
+}
+
+void pl_http_body_done(pl_http_conn *c)
+{
     c->http->body_bytes -= c->counted;
     c->counted = 0;
 }

@@ -14,7 +14,7 @@ typedef struct pl_http_conn pl_http_conn;
 
 enum {
     PL_HTTP_CONNECTIONS_MAX = 1024, /* further ones are closed at once */
-    PL_HTTP_BODIES_MAX = 256 << 20, /* bytes of all bodies that are being received -> 503 */
+    PL_HTTP_BODIES_MAX = 256 << 20, /* bytes of all bodies received and not read yet -> 503 */
     PL_HTTP_INPUT_MAX =
         64 << 10, /* bytes read ahead of what is wanted; a client that sends on waits in its own buffer */
     PL_HTTP_EXTRA_MAX = 511,
@@ -59,8 +59,10 @@ size_t pl_http_busy(const pl_http *http);
 pl_status pl_http_adopt(pl_http *http, int fd, pl_error *err);
 
 const pl_http_reader *pl_http_request(const pl_http_conn *conn);
-/* Move the body out of the request; the caller frees it. */
+/* Move the body out of the request; the caller frees it. It counts against PL_HTTP_BODIES_MAX until pl_http_body_done, the
+ * end of the reply, or the connection's. */
 void pl_http_take_body(pl_http_conn *conn, pl_buf *body);
+void pl_http_body_done(pl_http_conn *conn);
 void pl_http_set_user(pl_http_conn *conn, void *user);
 
 /* Header lines, each "Name: value\r\n", for the reply to this request, whatever it will be; more than PL_HTTP_EXTRA_MAX

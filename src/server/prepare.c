@@ -152,3 +152,27 @@ pl_status pl__prepare_add(pl__prepare *p, pl_exchange *x, pl_buf *body, bool cha
     pthread_mutex_unlock(&p->lock);
     return PL_OK;
 }
+
+bool pl__prepare_cancel(pl__prepare *p, pl_exchange *x)
+{
+    job *found = NULL, *prev = NULL;
+    pthread_mutex_lock(&p->lock);
+    for (job *j = p->first; j && !found; j = j->next) {
+        if (j->exchange == x)
+            found = j;
+        else
+            prev = j;
+    }
+    if (found) {
+        if (prev)
+            prev->next = found->next;
+        else
+            p->first = found->next;
+        if (p->last == found)
+            p->last = prev;
+        found->next = NULL;
+    }
+    pthread_mutex_unlock(&p->lock);
+    free_jobs(found);
+    return found != NULL;
+}

@@ -10,7 +10,10 @@ import time
 
 import serve
 
-FOR_EVER = dict(messages=serve.STORY, temperature=0, ignore_eos=True, max_tokens=8000)
+LONG = dict(messages=serve.STORY, temperature=0, ignore_eos=True, max_tokens=8000)
+# Sixteen of these keep the engine busy for minutes. Fifteen of them wait, as one submission.
+BUSY = {**LONG, "n": 16}
+BEHIND = 15
 
 
 def post(fields, path="/v1/chat/completions"):
@@ -23,7 +26,7 @@ def rss_kb(pid):
 
 
 class Leaving(serve.Case):
-    FLAGS = ("--queue", "3", "--keep-alive", "1")
+    FLAGS = ("--queue", "4", "--keep-alive", "1")
 
     def start(self, fields, events=1):
         """Begin a stream and read its first events."""
@@ -37,7 +40,7 @@ class Leaving(serve.Case):
         return s, stream
 
     def test_leaving_in_the_middle_of_a_reply_ends_it(self):
-        s, _ = self.start(FOR_EVER, 5)
+        s, _ = self.start(BUSY, 20)
         self.assertEqual(self.server.health()["running"], 1)
         s.close()
         began = time.time()
@@ -58,21 +61,21 @@ class Leaving(serve.Case):
             self.assertEqual(self.server.chat(temperature=0, max_tokens=1).status, 200)
 
     def test_leaving_the_queue_frees_its_place(self):
-        running, _ = self.start(FOR_EVER)
+        running, _ = self.start(BUSY)
         waiting = []
         for i in range(3):
             s = self.server.connect()
-            s.sendall(post({**FOR_EVER, "stream": i == 1}))
+            s.sendall(post({**LONG, "stream": i == 1}))
             waiting.append(s)
-            self.server.await_health(waiting=i + 1)
+            self.server.await_health(waiting=BEHIND + i + 1)
         refused = self.server.chat(temperature=0)
         self.check_error(refused, 429, None, "queue_full", "rate_limit_error")
         self.assertGreater(int(refused.headers["retry-after"]), 0)
         waiting[1].close()
-        self.server.await_health(waiting=2)
+        self.server.await_health(waiting=BEHIND + 2)
         late = self.server.connect()
         late.sendall(post(dict(messages=serve.QUESTION, temperature=0)))
-        self.server.await_health(waiting=3)
+        self.server.await_health(waiting=BEHIND + 3)
         for s in (waiting[0], waiting[2], running):
             s.close()
         self.assertEqual(serve.Reply(late).status, 200)
@@ -80,13 +83,13 @@ class Leaving(serve.Case):
         self.server.await_health(running=0, waiting=0)
 
     def test_requests_run_in_order(self):
-        running, _ = self.start(FOR_EVER)
+        running, _ = self.start(BUSY)
         waiting = []
         for i in range(3):
             s = self.server.connect()
             s.sendall(post(dict(messages=serve.QUESTION, temperature=0, max_tokens=2)))
             waiting.append(s)
-            self.server.await_health(waiting=i + 1)
+            self.server.await_health(waiting=BEHIND + i + 1)
         running.close()
         shas = {serve.Reply(s).json()["token_sha"] for s in waiting}
         self.assertEqual(len(shas), 1)
@@ -94,7 +97,7 @@ class Leaving(serve.Case):
             s.close()
 
     def test_a_waiting_client_hears_that_we_live(self):
-        running, _ = self.start(FOR_EVER)
+        running, _ = self.start(BUSY)
         whole = self.server.connect()
         whole.sendall(post(dict(messages=serve.QUESTION, temperature=0)))
         streamed, stream = self.start(dict(messages=serve.QUESTION, temperature=0))
@@ -185,7 +188,7 @@ class Ending(serve.unittest.TestCase):
             server = serve.Server("--grace", "0")
             try:
                 s = server.connect()
-                s.sendall(post({**FOR_EVER, "stream": stream}))
+                s.sendall(post({**BUSY, "stream": stream}))
                 server.await_health(running=1)
                 server.process.send_signal(signal.SIGINT)
                 reply = serve.Reply(s)
@@ -205,7 +208,7 @@ class Ending(serve.unittest.TestCase):
         server = serve.Server("--grace", "600")
         try:
             s = server.connect()
-            s.sendall(post({**FOR_EVER, "stream": True}))
+            s.sendall(post({**BUSY, "stream": True}))
             server.await_health(running=1)
             server.process.send_signal(signal.SIGTERM)
             time.sleep(0.2)
