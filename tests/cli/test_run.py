@@ -128,16 +128,17 @@ class Run(cli.Case):
         self.assertIn("20 + 40 = 60", thought.stderr)
 
     def interrupt(self, *words):
-        """Start a long reply, Ctrl-C it once it runs; exit code, standard output, standard error."""
+        """Start a long reply, Ctrl-C it once it runs (its first text is there); exit code, standard output and error."""
         process = subprocess.Popen([cli.PROGRAM, "run", "--ignore-eos", "--max-tokens", "8000", *words, *map(str, STORY)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        first = b"" if "--json" in words else process.stdout.read(1)
         time.sleep(1.5)
         self.assertIsNone(process.poll(), "it still runs")
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         out, err = process.communicate(timeout=60)
         self.assertLess(time.monotonic() - began, 20)
-        return process.returncode, out.decode(), err.decode()
+        return process.returncode, (first + out).decode(), err.decode()
 
     def test_ctrl_c_stops_the_reply_and_shows_what_is_there(self):
         code, out, err = self.interrupt()
