@@ -53,6 +53,7 @@ typedef struct pl_options {
     int threads;           /* that compute; 0: all that this process may use. No token depends on it */
     int context;           /* most tokens of a prompt and its reply; 0: what the model was made for, 32768 at most */
     int queue;             /* most submissions that wait; 0: 64 */
+    const char *cache_dir; /* where computed token maps are kept; NULL: $XDG_CACHE_HOME/paceline, ~/.cache/paceline */
     const char *seed_salt; /* mixed into the seeds of requests without one; "random": fresh ones; NULL: none */
     bool drafts;           /* let the drafter work ahead; it changes the pace, never a token */
     /* For requests that do not say themselves. */

@@ -1,8 +1,10 @@
 /* Opening: checkpoint, tokenizer, token map, model, engine, in this order; closing backwards. */
 #include "api/host.h"
 
+#include "api/resident.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/heap.h"
 #include "lanes/model_target.h"
 #include "text/chat.h"
 #include "text/token_map.h"
@@ -13,7 +15,6 @@
 struct pl_host {
     pl_checkpoint *checkpoint;
     pl_tokenizer *tokenizer;
-    pl_token_map map;
     pl_model *model;
     pl_model_target *target;
     pl_engine *engine;
@@ -37,9 +38,7 @@ static pl_status load_tokenizer(pl_host *h, const char *dir, pl_error *err)
     if (pl_tokenizer_size(h->tokenizer) > config->vocab_size)
         return pl_fail_param(err, PL_EFORMAT, "tokenizer.json", "%s: the tokenizer has %d ids, the model %d", dir,
                              (int)pl_tokenizer_size(h->tokenizer), config->vocab_size);
-    if (config->engrams == 0)
-        return PL_OK;
-    return pl_token_map_open(&h->map, h->tokenizer, config->vocab_size, config->engram_classes, NULL, err);
+    return PL_OK;
 }
 
 static pl_status load_defaults(pl_host *h, const pl_host_settings *settings, pl_error *err)
@@ -64,6 +63,31 @@ static pl_status load_defaults(pl_host *h, const pl_host_settings *settings, pl_
     return pl_sampling_check(&probe, config->vocab_size, err);
 }
 
+/* The model copies the token map. */
+static pl_status load_model(pl_host *h, const pl_host_settings *settings, pl_error *err)
+{
+    const pl_config *config = pl_checkpoint_config(h->checkpoint);
+    pl_model_settings model = {.threads = settings->threads, .context = settings->context, .slots = 1};
+    pl_token_map map = {0};
+    if (config->engrams)
+        PL_TRY(pl_token_map_open(&map, h->tokenizer, config->vocab_size, config->engram_classes, settings->cache_dir,
+                                 err));
+    pl_status status = pl_model_open(&h->model, h->checkpoint, map.map, &model, err);
+    pl_token_map_close(&map);
+    return status;
+}
+
+static pl_status count_resident(pl_host *h, pl_error *err)
+{
+    pl_checkpoint_info info;
+    pl_resident resident;
+    pl_checkpoint_info_get(h->checkpoint, &info);
+    PL_TRY(pl_resident_plan(&resident, pl_checkpoint_config(h->checkpoint), pl_model_settings_of(h->model), info.heap,
+                            h->tokenizer, err));
+    h->resident = resident.total;
+    return PL_OK;
+}
+
 static pl_status start(pl_host *h, const pl_host_settings *settings, pl_error *err)
 {
     int64_t began = pl_now_ns();
@@ -71,14 +95,12 @@ static pl_status start(pl_host *h, const pl_host_settings *settings, pl_error *e
                               settings->progress_arg, err));
     PL_TRY(load_tokenizer(h, settings->dir, err));
     PL_TRY(load_defaults(h, settings, err));
-    pl_model_settings model = {.threads = settings->threads, .context = settings->context, .slots = 1};
-    PL_TRY(pl_model_open(&h->model, h->checkpoint, h->map.map, &model, err));
-    pl_plan plan;
-    PL_TRY(pl_model_plan(&plan, pl_checkpoint_config(h->checkpoint), pl_model_settings_of(h->model), err));
-    h->resident = plan.resident;
+    PL_TRY(load_model(h, settings, err));
     PL_TRY(pl_model_target_open(&h->target, h->model, err));
     pl_engine_settings engine = {.queue = settings->queue};
     PL_TRY(pl_engine_open(&h->engine, pl_model_target_table(h->target), &engine, err));
+    pl_heap_trim(); /* the trees of the JSON files are gone: many times what was made of them */
+    PL_TRY(count_resident(h, err));
     h->load_seconds = (double)(pl_now_ns() - began) * 1e-9;
     return PL_OK;
 }
@@ -106,7 +128,6 @@ void pl_host_close(pl_host *h)
     pl_engine_close(h->engine);
     pl_model_target_close(h->target);
     pl_model_close(h->model);
-    pl_token_map_close(&h->map);
     pl_tokenizer_close(h->tokenizer);
     pl_checkpoint_close(h->checkpoint);
     free(h->seed_salt);

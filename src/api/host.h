@@ -14,6 +14,7 @@ typedef struct pl_host_settings {
     int threads;              /* 0: all that this process may use */
     int context;              /* tokens of prompt and reply; 0: the model's own, 32768 at most */
     int queue;                /* submissions that may wait */
+    const char *cache_dir;    /* see pl_token_map_open; NULL: where the environment says */
     const char *seed_salt;    /* see pl_seed_derive; NULL: none */
     bool drafts;              /* requests may draft */
     pl_defaults flags;        /* stronger than the checkpoint's own defaults; its bias list must be empty */
@@ -39,7 +40,7 @@ int64_t pl_host_max_tokens(const pl_host *host, bool thinking);
 const char *pl_host_backend(const pl_host *host);
 int pl_host_threads(const pl_host *host);
 double pl_host_load_seconds(const pl_host *host);
-uint64_t pl_host_resident(const pl_host *host); /* bytes reserved beside the mapped weights */
+uint64_t pl_host_resident(const pl_host *host); /* bytes beside the mapped weights: resident.h */
 /* Its own rules on threads hold. */
 pl_engine *pl_host_engine(pl_host *host);
 

@@ -83,6 +83,7 @@ static pl_status read_options(const pl_options *o, pl_host_settings *s, pl_error
                             .threads = o->threads,
                             .context = o->context,
                             .queue = o->queue ? o->queue : DEFAULT_QUEUE,
+                            .cache_dir = o->cache_dir,
                             .seed_salt = o->seed_salt,
                             .drafts = o->drafts,
                             .progress = o->progress,

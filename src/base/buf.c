@@ -80,6 +80,17 @@ pl_status pl_buf_addf(pl_buf *buf, pl_error *err, const char *fmt, ...)
     return PL_OK;
 }
 
+void pl_buf_fit(pl_buf *buf)
+{
+    if (!buf->data || buf->room == buf->len + 1)
+        return;
+    char *data = realloc(buf->data, buf->len + 1);
+    if (!data) /* it stays as large as it is */
+        return;
+    buf->data = data;
+    buf->room = buf->len + 1;
+}
+
 void pl_buf_consume(pl_buf *buf, size_t n)
 {
     if (n > buf->len)

@@ -27,6 +27,9 @@ pl_status pl_buf_adds(pl_buf *buf, const char *text, pl_error *err);
 pl_status pl_buf_addc(pl_buf *buf, char c, pl_error *err);
 pl_status pl_buf_addf(pl_buf *buf, pl_error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* Give back the room that is not in use: for a buffer that stays as it is. */
+void pl_buf_fit(pl_buf *buf);
+
 /* Drop the first n (at most len) bytes. */
 void pl_buf_consume(pl_buf *buf, size_t n);
 

@@ -1,13 +1,15 @@
 /* `paceline inspect DIR` and `paceline inspect --config FILE`: the config, bytes by part, what is mapped and what
  * resident. With a folder every tensor is checked on the way; the figures are those of the folder then. */
+#include "api/resident.h"
+#include "base/file.h"
 #include "checkpoint/inventory.h"
 #include "cli/cmd.h"
-#include "model/plan.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TEXT_CAP = 1 << 20 };
 
@@ -17,9 +19,10 @@ typedef struct report {
     pl_config config;
     pl_tally tally;
     int shards;
-    uint64_t tables; /* the checkpoint's own memory */
+    uint64_t tables;         /* the checkpoint's own memory */
+    pl_tokenizer *tokenizer; /* NULL: there is none to count */
     pl_model_settings settings;
-    pl_plan plan;
+    pl_resident resident;
 } report;
 
 static pl_status read_folder(report *r, int threads, pl_error *err)
@@ -45,13 +48,25 @@ static pl_status read_config(report *r, pl_error *err)
     return PL_OK;
 }
 
+/* The folder's tokenizer. A folder may lack one: then it can be inspected, not served. */
+static pl_status read_tokenizer(report *r, pl_error *err)
+{
+    char *path = pl_path_join(r->source, "tokenizer.json");
+    if (!path)
+        return pl_fail(err, PL_ENOMEM, "no memory for the tokenizer's name");
+    pl_status status = access(path, F_OK) == 0 ? pl_tokenizer_load(&r->tokenizer, path, err) : PL_OK;
+    free(path);
+    return status;
+}
+
 static pl_status fill(report *r, const pl_settings *settings, pl_error *err)
 {
     PL_TRY(r->folder ? read_folder(r, cmd_threads(settings), err) : read_config(r, err));
+    PL_TRY(r->folder ? read_tokenizer(r, err) : PL_OK);
     r->settings.threads = cmd_threads(settings);
     r->settings.context = (int)pl_set_int(settings, PL_SET_CONTEXT);
     PL_TRY(pl_model_settings_resolve(&r->settings, &r->config, err));
-    return pl_model_plan(&r->plan, &r->config, &r->settings, err);
+    return pl_resident_plan(&r->resident, &r->config, &r->settings, r->tables, r->tokenizer, err);
 }
 
 /* A number with commas: 510,286,023,000. */
@@ -159,13 +174,18 @@ static pl_status print_memory(pl_buf *out, const report *r, pl_error *err)
     PL_TRY(line(out, "Engram tables (a few rows a token)", tables, err));
     PL_TRY(pl_buf_addf(out, err, "\nresident beyond the map, bytes (context %d, %d slot, %d threads)\n",
                        r->settings.context, r->settings.slots, r->settings.threads));
-    PL_TRY(line(out, "sequence state", r->plan.state, err));
-    PL_TRY(line(out, "activations", r->plan.activations, err));
-    PL_TRY(line(out, "logits", r->plan.logits, err));
-    PL_TRY(line(out, "kernel scratch", r->plan.scratch, err));
-    PL_TRY(line(out, "small weights, copied", r->plan.weights_copied, err));
-    PL_TRY(line(out, "table of tensors", r->tables, err));
-    return line(out, "total", r->plan.resident + r->tables, err);
+    PL_TRY(line(out, "sequence state", r->resident.model.state, err));
+    PL_TRY(line(out, "activations", r->resident.model.activations, err));
+    PL_TRY(line(out, "logits", r->resident.model.logits, err));
+    PL_TRY(line(out, "kernel scratch", r->resident.model.scratch, err));
+    PL_TRY(line(out, "small weights and token map, copied", r->resident.model.weights_copied, err));
+    PL_TRY(line(out, "draws", r->resident.draws, err));
+    PL_TRY(line(out, "table of tensors", r->resident.tensor_table, err));
+    if (r->tokenizer)
+        PL_TRY(line(out, "tokenizer", r->resident.tokenizer, err));
+    PL_TRY(line(out, "program and threads", r->resident.program, err));
+    PL_TRY(line(out, "total", r->resident.total, err));
+    return r->tokenizer ? PL_OK : pl_buf_adds(out, "  (without a tokenizer: none is here to count)\n", err);
 }
 
 static pl_status print_text(pl_buf *out, const report *r, pl_error *err)
@@ -211,12 +231,14 @@ static json_t *report_json(const report *r)
                                           (json_int_t)r->tally.bytes[p]));
     json_t *mapped =
         json_pack("{s:o,s:o}", "weights", number(r->tally.total_bytes - tables), "engram_tables", number(tables));
-    json_t *resident =
-        json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:i,s:i}", "state", number(r->plan.state), "activations",
-                  number(r->plan.activations), "logits", number(r->plan.logits), "scratch", number(r->plan.scratch),
-                  "weights_copied", number(r->plan.weights_copied), "tensor_table", number(r->tables), "total",
-                  number(r->plan.resident + r->tables), "context", r->settings.context, "slots", r->settings.slots,
-                  "threads", r->settings.threads);
+    const pl_plan *plan = &r->resident.model;
+    json_t *resident = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:i,s:i}", "state", number(plan->state),
+                                 "activations", number(plan->activations), "logits", number(plan->logits), "scratch",
+                                 number(plan->scratch), "weights_copied", number(plan->weights_copied), "draws",
+                                 number(r->resident.draws), "tensor_table", number(r->resident.tensor_table),
+                                 "tokenizer", r->tokenizer ? number(r->resident.tokenizer) : json_null(), "program",
+                                 number(r->resident.program), "total", number(r->resident.total), "context",
+                                 r->settings.context, "slots", r->settings.slots, "threads", r->settings.threads);
     return json_pack("{s:s,s:o,s:i,s:I,s:o,s:o,s:o,s:o}", "source", r->source, "config", config_json(&r->config),
                      "shards", r->shards, "tensors", (json_int_t)r->tally.total_tensors, "bytes",
                      number(r->tally.total_bytes), "parts", parts, "mapped", mapped, "resident", resident);
@@ -266,6 +288,7 @@ int cmd_inspect(const pl_settings *settings)
         r.source = embedded;
     if (status == PL_OK)
         status = inspect(&r, settings, &err);
+    pl_tokenizer_close(r.tokenizer);
     free(embedded);
     return status == PL_OK ? CMD_OK : cmd_fail(settings, &err);
 }

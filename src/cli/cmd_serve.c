@@ -224,6 +224,7 @@ int cmd_serve(const pl_settings *settings)
     l.settings = (pl_host_settings){.threads = cmd_threads(settings),
                                     .context = (int)pl_set_int(settings, PL_SET_CONTEXT),
                                     .queue = (int)pl_set_int(settings, PL_SET_QUEUE),
+                                    .cache_dir = pl_set_text(settings, PL_SET_CACHE_DIR),
                                     .seed_salt = pl_set_text(settings, PL_SET_SEED_SALT),
                                     .drafts = pl_set_on(settings, PL_SET_DRAFTS)};
     if (read_flags(settings, &l.settings.flags, &err) != PL_OK || cmd_model_dir(settings, &dir, &err) != PL_OK)

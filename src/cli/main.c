@@ -1,4 +1,5 @@
 /* The program: `paceline COMMAND ...`. Finds the command, reads its settings, runs it, exits with its code. */
+#include "base/heap.h"
 #include "cli/cmd.h"
 #include "cli/version.h"
 
@@ -84,6 +85,7 @@ int main(int argc, char **argv)
 {
     /* A reader that goes away is an error of write(), reported like any other, not a silent death. */
     signal(SIGPIPE, SIG_IGN);
+    pl_heap_fix();
     if (argc < 2) {
         print_help(NULL);
         return CMD_USAGE;

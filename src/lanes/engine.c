@@ -170,6 +170,11 @@ pl_status pl_engine_open(pl_engine **out, const pl_target *target, const pl_engi
     return PL_OK;
 }
 
+size_t pl_engine_bytes(int vocab)
+{
+    return pl_sampler_bytes(vocab) + pl_history_bytes(vocab);
+}
+
 void pl_engine_close(pl_engine *e)
 {
     if (!e)

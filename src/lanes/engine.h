@@ -18,6 +18,10 @@ typedef struct pl_engine_settings {
 pl_status pl_engine_open(pl_engine **engine, const pl_target *target, const pl_engine_settings *settings,
                          pl_error *err);
 
+/* Bytes that pl_engine_open reserves: what draws need, for a vocabulary of this size. Queues and logs come with the
+ * requests and go with them. */
+size_t pl_engine_bytes(int vocab);
+
 /* End it: waiting and running requests finish as cancelled within one layer or token, the thread is joined. Streams may
  * be read and released afterwards, but not before it has returned from another thread. NULL is allowed. */
 void pl_engine_close(pl_engine *engine);

@@ -75,6 +75,11 @@ void pl__bpe_free(pl__bpe *bpe)
     *bpe = (pl__bpe){0};
 }
 
+size_t pl__bpe_bytes(const pl__bpe *bpe)
+{
+    return ((size_t)bpe->mask + 1) * sizeof *bpe->slots + (bpe->ranks + (size_t)1) * sizeof *bpe->merged;
+}
+
 bool pl__bpe_add(pl__bpe *bpe, int32_t left, int32_t right, int32_t id)
 {
     uint32_t at = slot_of(bpe, left, right);

@@ -23,6 +23,8 @@ typedef struct pl__bpe {
 /* Room for `ranks` merges. PL_ENOMEM. */
 pl_status pl__bpe_init(pl__bpe *bpe, uint32_t ranks, pl_error *err);
 void pl__bpe_free(pl__bpe *bpe);
+/* Bytes of memory that it holds once all its merges are added, the struct itself left out. */
+size_t pl__bpe_bytes(const pl__bpe *bpe);
 
 /* Add the next merge (rank = number of merges so far); false when the pair has one already. */
 bool pl__bpe_add(pl__bpe *bpe, int32_t left, int32_t right, int32_t id);

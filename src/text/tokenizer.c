@@ -19,6 +19,12 @@ void pl_tokenizer_close(pl_tokenizer *tok)
     free(tok);
 }
 
+size_t pl_tokenizer_bytes(const pl_tokenizer *tok)
+{
+    return sizeof *tok + (size_t)tok->size * sizeof *tok->tokens + tok->bytes.room + pl__bpe_bytes(&tok->bpe) +
+           (tok->first.room + tok->second.room) * sizeof *tok->first.list;
+}
+
 int32_t pl_tokenizer_size(const pl_tokenizer *tok)
 {
     return tok->size;

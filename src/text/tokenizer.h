@@ -27,6 +27,9 @@ pl_status pl_tokenizer_parse(pl_tokenizer **out, const char *json, size_t len, c
 /* Free it; NULL is allowed. */
 void pl_tokenizer_close(pl_tokenizer *tok);
 
+/* Bytes of memory that it holds. */
+size_t pl_tokenizer_bytes(const pl_tokenizer *tok);
+
 /* One more than the highest id; ids below it may be unused (only in files with gaps). */
 int32_t pl_tokenizer_size(const pl_tokenizer *tok);
 

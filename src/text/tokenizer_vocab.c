@@ -258,6 +258,7 @@ pl_status pl__tokfile_tokens(pl__tokfile *f)
     json_t *entry;
     size_t i;
     json_array_foreach((json_t *)added, i, entry) PL_TRY(read_added(f, vocab, entry, i));
+    pl_buf_fit(&f->tok->bytes);
     PL_TRY(seal_added(f, &f->tok->first, NULL));
     PL_TRY(seal_added(f, &f->tok->second, &f->tok->first));
     return check_apart(f);

@@ -94,12 +94,31 @@ static void grows_without_losing_bytes(void **state)
     pl_buf_free(&buf);
 }
 
+static void fits_and_grows_again(void **state)
+{
+    (void)state;
+    pl_buf buf;
+    pl_buf_init(&buf, 1000, "test");
+    pl_buf_fit(&buf);
+    assert_null(buf.data);
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(pl_buf_addc(&buf, 'x', NULL), PL_OK);
+    assert_true(buf.room > 301);
+    pl_buf_fit(&buf);
+    assert_int_equal(buf.room, 301);
+    assert_int_equal(strlen(buf.data), 300);
+    assert_int_equal(pl_buf_adds(&buf, "yz", NULL), PL_OK);
+    assert_int_equal(buf.len, 302);
+    assert_string_equal(buf.data + 299, "xyz");
+    pl_buf_free(&buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(appends_and_ends_in_nul),    cmocka_unit_test(adding_nothing_to_a_fresh_buffer_makes_a_string),
         cmocka_unit_test(stops_at_its_cap),           cmocka_unit_test(consumes_from_the_front),
-        cmocka_unit_test(grows_without_losing_bytes),
+        cmocka_unit_test(grows_without_losing_bytes), cmocka_unit_test(fits_and_grows_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

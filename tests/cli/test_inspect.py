@@ -28,8 +28,16 @@ class Inspect(cli.Case):
         folder = self.report(cli.NANO)
         config = self.report("--config", cli.NANO + "/config.json")
         self.assertEqual((folder["tensors"], folder["bytes"], folder["shards"]), (1542, 29993516, 2))
-        for key in ("config", "parts", "mapped", "resident", "tensors", "bytes"):
+        for key in ("config", "parts", "mapped", "tensors", "bytes"):
             self.assertEqual(folder[key], config[key], key)
+        # A config has no tokenizer: that is the one difference, and it is said.
+        tokenizer = folder["resident"].pop("tokenizer")
+        self.assertGreater(tokenizer, 8192 * 12)
+        self.assertIsNone(config["resident"].pop("tokenizer"))
+        self.assertEqual(folder["resident"].pop("total"), config["resident"].pop("total") + tokenizer)
+        self.assertEqual(folder["resident"], config["resident"])
+        self.assertIn("without a tokenizer", self.ok("inspect", "--config", cli.NANO + "/config.json").stdout)
+        self.assertNotIn("without a tokenizer", self.ok("inspect", cli.NANO).stdout)
         self.assertEqual(self.report()["parts"], folder["parts"], "without a folder: the embedded model")
 
     def test_unused_tensors_are_counted_apart(self):
@@ -39,13 +47,26 @@ class Inspect(cli.Case):
         self.assertNotIn("vision", report["parts"])
         self.assertEqual(self.report("--config", cli.TINY + "/config.json")["tensors"], 936)
 
-    def test_context_reaches_the_plan(self):
+    def test_settings_reach_the_plan(self):
         short, long = (self.report("--config", RELEASE, "--context", n)["resident"] for n in (1024, 65536))
         self.assertEqual((short["context"], long["context"]), (1024, 65536))
         self.assertLess(short["state"], long["state"])
-        for resident in (short, long):
-            parts = ("state", "activations", "logits", "scratch", "weights_copied", "tensor_table")
-            self.assertEqual(resident["total"], sum(resident[p] for p in parts))
+        one, many = (self.report(cli.NANO, "--threads", n)["resident"] for n in (1, 9))
+        self.assertLess(one["scratch"], many["scratch"])
+        self.assertLess(one["program"], many["program"])
+        for resident in (short, long, one, many):
+            notes = ("context", "slots", "threads", "total")
+            self.assertEqual(resident["total"], sum(v or 0 for k, v in resident.items() if k not in notes))
+
+    def test_a_folder_without_a_tokenizer_and_one_with_a_broken_one(self):
+        copy = self.folder / "tiny"
+        shutil.copytree(cli.TINY, copy)
+        copy.chmod(0o755)
+        tokenizer = copy / "tokenizer.json"
+        tokenizer.unlink()
+        self.assertIsNone(self.report(copy)["resident"]["tokenizer"])
+        tokenizer.write_text("{}")
+        self.fails(1, "inspect", copy, says=str(tokenizer))
 
     def test_refusals(self):
         self.fails(1, "inspect", "/nonexistent", says="/nonexistent/config.json")
