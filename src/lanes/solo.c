@@ -21,19 +21,36 @@ static bool cancelled(const reply *r)
     return atomic_load_explicit(&r->stream->cancel, memory_order_relaxed);
 }
 
+/* Pieces start small and grow while they stay short, so that progress shows and a cancel is seen within about a second
+ * on a machine where a full piece would take minutes. Only their time depends on it: any split gives the same bits. */
+enum { FIRST_PIECE = 64, LEAST_PIECE = 16 };
+static const int64_t PIECE_NS = 1000000000;
+
+static int next_piece(int piece, int most, int64_t took)
+{
+    if (took > PIECE_NS && piece > LEAST_PIECE)
+        return piece / 2;
+    if (took < PIECE_NS / 4)
+        return piece > most / 2 ? most : 2 * piece;
+    return piece;
+}
+
 static pl_status run_prompt(reply *r, pl_error *err)
 {
     const pl_target *t = &r->engine->target;
     const pl_request *q = &r->stream->request;
+    int piece = t->piece < FIRST_PIECE ? t->piece : FIRST_PIECE;
     for (size_t done = 0; done < q->prompt_len;) {
         if (cancelled(r))
             return pl_fail(err, PL_ECANCELED, "cancelled");
+        int64_t began = pl_now_ns();
         size_t left = q->prompt_len - done;
-        int rows = left < (size_t)t->piece ? (int)left : t->piece;
+        int rows = left < (size_t)piece ? (int)left : piece;
         PL_TRY(t->prefill(t->arg, SLOT, q->prompt + done, rows, left == (size_t)rows, &r->stream->cancel, err));
         done += (size_t)rows;
         pl__engine_count_prompt(r->engine, (size_t)rows);
         pl__stream_prefilled(r->stream, done);
+        piece = next_piece(piece, t->piece, pl_now_ns() - began);
     }
     return PL_OK;
 }
