@@ -77,7 +77,7 @@ static void close_exchange(pl_exchange *x)
         event_free(x->tick);
     pl_out_free(&x->out);
     free(x);
-    if (!s->first) /* what many requests at once took does not stay with the process: some 50 us, not on a reply's way */
+    if (!s->first) /* what many requests at once took does not stay with the process; some 50 us, behind the reply */
         pl_heap_trim();
     pl__server_note_idle(s);
 }
@@ -365,6 +365,7 @@ void pl__exchange_prepared(pl_exchange *x, pl_status status, const pl_refusal *r
         close_exchange(x);
         return;
     }
+    pl_http_body_done(x->conn);
     if (status != PL_OK) {
         fail_exchange(x, refusal);
         return;
@@ -387,7 +388,7 @@ void pl__exchange_prepared(pl_exchange *x, pl_status status, const pl_refusal *r
 void pl__exchange_gone(pl_exchange *x)
 {
     x->conn = NULL;
-    if (!x->preparing) /* else the reading thread still has it */
+    if (!x->preparing || pl__prepare_cancel(x->server->prepare, x)) /* else the reading thread still has it */
         close_exchange(x);
 }
 
