@@ -16,7 +16,8 @@ enum { PL_ARENA_ALIGN = 64 };
 /* Bytes that a block of n takes in an arena (rounded up to whole lines); SIZE_MAX when it does not fit a size. */
 size_t pl_arena_need(size_t n);
 
-/* Reserve size bytes, zeroed and resident: what was planned for is there, and using it never waits for a page. PL_ENOMEM. */
+/* Reserve size bytes, zeroed and resident: what was planned for is there, and using it never waits for a page.
+ * PL_ENOMEM. */
 pl_status pl_arena_open(pl_arena *arena, size_t size, const char *what, pl_error *err);
 void pl_arena_close(pl_arena *arena);
 

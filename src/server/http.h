@@ -59,8 +59,8 @@ size_t pl_http_busy(const pl_http *http);
 pl_status pl_http_adopt(pl_http *http, int fd, pl_error *err);
 
 const pl_http_reader *pl_http_request(const pl_http_conn *conn);
-/* Move the body out of the request; the caller frees it. It counts against PL_HTTP_BODIES_MAX until pl_http_body_done, the
- * end of the reply, or the connection's. */
+/* Move the body out of the request; the caller frees it. It counts against PL_HTTP_BODIES_MAX until pl_http_body_done,
+ * the end of the reply, or the connection's. */
 void pl_http_take_body(pl_http_conn *conn, pl_buf *body);
 void pl_http_body_done(pl_http_conn *conn);
 void pl_http_set_user(pl_http_conn *conn, void *user);

@@ -59,7 +59,8 @@ void pl__prepare_close(pl__prepare *prepare);
 /* Read body (taken over) for x; pl__exchange_prepared is called later, on the network thread. PL_ENOMEM. */
 pl_status pl__prepare_add(pl__prepare *prepare, struct pl_exchange *x, pl_buf *body, bool chat, const pl_call_env *env,
                           pl_error *err);
-/* The client of x has left: drop its body. False when it is being read already: pl__exchange_prepared will be called. */
+/* The client of x has left: drop its body. False when it is being read already: pl__exchange_prepared will be
+ * called. */
 bool pl__prepare_cancel(pl__prepare *prepare, struct pl_exchange *x);
 
 #endif

@@ -2,7 +2,8 @@
 #include "base/mathfn.h"
 #include "ops_fixture.h"
 
-/* One block or four of list slots; -1 = none. The vectors' keys are no packed rows, so the row's inner functions are asked. */
+/* One block or four of list slots; -1 = none. The vectors' keys are no packed rows, so the row's inner functions are
+ * asked. */
 static void vectors_match(pl_kernels *k, const char *name, int rows, int entries, int slots)
 {
     enum { H = 8, D = 128 };
@@ -37,7 +38,7 @@ static void both_match(pl_kernels *k)
     vectors_match(k, "attn2", 4, 300, 200);
 }
 
-/* ---- a plain loop over the list, written from the contract ---------------------------------------------------------- */
+/* ---- a plain loop over the list, written from the contract ------------------------------------------------------ */
 
 static float dot16(const pl_bf16 *a, const float *b, int n)
 {
@@ -71,7 +72,7 @@ static void plain_head(pl_bf16 *o, const pl_bf16 *q, const float *list, int n, i
     }
 }
 
-/* ---- a random state: rings of window rows, pages of entries, in known values ---------------------------------------- */
+/* ---- a random state: rings of window rows, pages of entries, in known values ------------------------------------ */
 
 enum { HEADS = 6, DIM = 64, WINDOW = 20, RING = 36, SLOTS = 3, TOKENS = 90, PER_PAGE = 7, TOPK = 40, BLOCK = 5 };
 

@@ -105,7 +105,7 @@ static void scores_match(pl_kernels *k)
     free(q), free(key), free(w), free(want);
 }
 
-/* ---- against a sort --------------------------------------------------------------------------------------------------- */
+/* ---- against a sort --------------------------------------------------------------------------------------------- */
 
 static float plain_score(const pl_bf16 *q, const pl_bf16 *w, float w_scale, const pl_bf16 *key, int heads, int dim)
 {

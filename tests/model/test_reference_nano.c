@@ -1,9 +1,10 @@
 /* The trained checkpoint against the official outputs: greedy text, logits and drafts.
  *
- * The outputs come from a GPU run that is not row-invariant: the logits of position 0, the same token in every case, differ
- * by 0.046 between the reference's own cases. Ours equal one of the two bit for bit, and a run with all sums in double equals
- * ours on most cases, so what is left is that noise, amplified by FP8 and FP4 rounding. Hence the bounds: an arg-max or draft
- * may differ only where the margin is below 1; rows whose best logits are off by more than 1 are counted. */
+ * The outputs come from a GPU run that is not row-invariant: the logits of position 0, the same token in every case,
+ * differ by 0.046 between the reference's own cases. Ours equal one of the two bit for bit, and a run with all sums in
+ * double equals ours on most cases, so what is left is that noise, amplified by FP8 and FP4 rounding. Hence the bounds:
+ * an arg-max or draft may differ only where the margin is below 1; rows whose best logits are off by more than 1 are
+ * counted. */
 #include "model/support.h"
 
 #include <jansson.h>

@@ -1,5 +1,6 @@
-/* Nothing is fixed to a size: random checkpoints of odd shapes run exactly too. Among them more than 256 experts, more than
- * 64 heads, other stream counts, no drafter, no Engram, ratio-1 and ratio-2 owners alone, widths that are no power of two. */
+/* Nothing is fixed to a size: random checkpoints of odd shapes run exactly too. Among them more than 256 experts, more
+ * than 64 heads, other stream counts, no drafter, no Engram, ratio-1 and ratio-2 owners alone, widths that are no power
+ * of two. */
 #include "model/exact.h"
 
 #include "base/file.h"

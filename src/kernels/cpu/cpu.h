@@ -106,7 +106,8 @@ static inline unsigned char *pl__ring_at(const pl_ring *r, int slot, int pos)
 /* Cosines and sines of a rope table at a position; the sines negated for the inverse rotation. */
 void pl__angles(float *cosine, float *sine, const pl_rope *rope, int32_t pos, bool inverse);
 
-/* From the products m[(2+s)*s] of one row and r = 1 / rms of its stream to its coefficients, in place (model spec 3.2). */
+/* From the products m[(2+s)*s] of one row and r = 1 / rms of its stream to its coefficients, in place (model spec
+ * 3.2). */
 void pl__hc_finish(float *m, float r, const float *scale, const float *base, int s, int iters, float eps);
 
 /* The operations, as kernels.h says. */
