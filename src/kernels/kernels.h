@@ -19,7 +19,7 @@
 /* Some rows of one slot at consecutive positions: a prefill piece, a window to verify, or one pending token. */
 typedef struct pl_span {
     int slot;
-    int pos;  /* absolute position of the first row */
+    int pos; /* absolute position of the first row */
     int rows;
 } pl_span;
 
@@ -110,19 +110,19 @@ typedef struct pl_experts {
 
 /* What scratch must suffice for. */
 typedef struct pl_kernel_limits {
-    int rows;       /* most rows of a launch */
+    int rows; /* most rows of a launch */
     int slots;
     int hidden, streams, heads, head_dim, rope_dim;
-    int max_in;     /* widest input of any matrix */
-    int max_out;    /* most outputs of any matrix */
-    int per_token;  /* most routed experts of a row, drafter included */
-    int experts;    /* most experts of a layer */
-    int inter;      /* moe_intermediate_size */
+    int max_in;    /* widest input of any matrix */
+    int max_out;   /* most outputs of any matrix */
+    int per_token; /* most routed experts of a row, drafter included */
+    int experts;   /* most experts of a layer */
+    int inter;     /* moe_intermediate_size */
     int window;
-    int topk;       /* longest list of selected entries */
+    int topk; /* longest list of selected entries */
     int index_heads, index_dim;
-    int context;    /* most tokens of a slot: a row sees at most this many entries */
-    int block;      /* draft block */
+    int context; /* most tokens of a slot: a row sees at most this many entries */
+    int block;   /* draft block */
 } pl_kernel_limits;
 
 typedef struct pl_kernels pl_kernels;
@@ -143,13 +143,14 @@ struct pl_kernels {
     /* ---- embedding, stream, hyper-connections (S streams of D) -------------------------------------------------- */
 
     /* h[rows][S][D] = S copies of the embedding row of token[row] (host ids, all < embed.out); pre[rows][S] = 1,0,.. */
-    void (*embed)(pl_kernels *k, pl_bf16 *h, float *pre, const pl_mat *embed, const int32_t *token, int rows, int streams);
+    void (*embed)(pl_kernels *k, pl_bf16 *h, float *pre, const pl_mat *embed, const int32_t *token, int rows,
+                  int streams);
     /* y[rows][dim] = table rows of BF16 matrix `table` by host ids. */
     void (*gather)(pl_kernels *k, pl_bf16 *y, const pl_mat *table, const int32_t *id, int rows);
     /* Hyper-connection coefficients, model spec 3.2: coef[rows][S + S + S*S] = A, B, M (row-major [i][k]) from the
      * flattened stream h[rows][S*D]; fn F32 [(2+S)*S][S*D]; scale[3], base[(2+S)*S] host. */
-    void (*hc_coef)(pl_kernels *k, float *coef, const pl_bf16 *h, const pl_mat *fn, const float *scale, const float *base,
-                    int rows, int streams, int dim, int iters, float hc_eps, float norm_eps);
+    void (*hc_coef)(pl_kernels *k, float *coef, const pl_bf16 *h, const pl_mat *fn, const float *scale,
+                    const float *base, int rows, int streams, int dim, int iters, float hc_eps, float norm_eps);
     /* y[rows][D] = bf(sum_j a[row * a_stride + j] * h[row][j]), j ascending, one float32 accumulator a channel
      * (fma). */
     void (*collapse)(pl_kernels *k, pl_bf16 *y, const pl_bf16 *h, const float *a, int a_stride, int rows, int streams,
@@ -203,8 +204,8 @@ struct pl_kernels {
      * one accumulator a channel of bf(p) * v in list order, o = bf(num / den). Model spec 3.3; before the inverse rope.
      * sink[heads] host. */
     void (*attention)(pl_kernels *k, pl_bf16 *o, const pl_bf16 *q, const pl_ring *ring, int window,
-                      const pl_entries *entries, const pl_lists *lists, const float *sink, int heads, int dim, float scale,
-                      const pl_launch *launch);
+                      const pl_entries *entries, const pl_lists *lists, const float *sink, int heads, int dim,
+                      float scale, const pl_launch *launch);
     /* The drafter's attention, model spec 4: every row of a span sees the window max(0, pos-window) .. pos-1 of its
      * slot (pos = the span's first position), then all rows of its own span, whose kv[rows][dim] are given rotated and
      * rounded (quant8). Same arithmetic as `attention`. */
@@ -233,8 +234,8 @@ struct pl_kernels {
      * block of n - 1 first; ties to the lower block; model spec 3.5) and select from all. `within`: scores outside the
      * candidates do not exist. Selected: the min(topk, reachable) best, ties to the lower index, written ascending.
      * Either may be NULL. */
-    void (*index_select)(pl_kernels *k, const pl_lists *lists, int topk, const pl_bf16 *q, const pl_bf16 *w, float w_scale,
-                         const pl_entries *entries, int heads, int dim, const pl_candidates *publish,
+    void (*index_select)(pl_kernels *k, const pl_lists *lists, int topk, const pl_bf16 *q, const pl_bf16 *w,
+                         float w_scale, const pl_entries *entries, int heads, int dim, const pl_candidates *publish,
                          const pl_candidates *within, const pl_launch *launch);
 
     /* ---- engram, model spec 3.6
@@ -255,11 +256,11 @@ struct pl_kernels {
     /* Choose per_token of `experts` a row: score = sqrt(softplus(logit / temp)), best score + bias first, ties to the
      * lower id; weight = score / (sum of chosen scores + 1e-20) * scale (sum in order of choice; not normalised when
      * norm is false or per_token is 1). id, weight [rows][per_token]; bias[experts] host. */
-    void (*route)(pl_kernels *k, int32_t *id, float *weight, const float *logits, const float *bias, int rows, int experts,
-                  int per_token, bool norm, float temp, float scale);
+    void (*route)(pl_kernels *k, int32_t *id, float *weight, const float *logits, const float *bias, int rows,
+                  int experts, int per_token, bool norm, float temp, float scale);
     /* y[rows][D] = bf(sum over the chosen experts in ascending id + the shared one); x[rows][D] as quant8 leaves it. */
-    void (*moe)(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, const int32_t *id, const float *weight, const pl_experts *e,
-                int rows, int dim);
+    void (*moe)(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, const int32_t *id, const float *weight,
+                const pl_experts *e, int rows, int dim);
 
     /* ---- rows of logits
      * ---------------------------------------------------------------------------------------------------- */
