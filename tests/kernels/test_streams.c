@@ -6,7 +6,6 @@ static const float EPS = 1e-6f;
 
 static void sinkhorn_matches(pl_kernels *k)
 {
-    (void)k;
     enum { ROWS = 65 };
     float *mix = unit_f32("sinkhorn.mix.f32", ROWS * COEFS), *scale = unit_f32("sinkhorn.scale.f32", 3);
     float *base = unit_f32("sinkhorn.base.f32", COEFS), *pre = unit_f32("sinkhorn.pre.f32", ROWS * S);
@@ -14,11 +13,11 @@ static void sinkhorn_matches(pl_kernels *k)
     float worst = 0;
     for (int r = 0; r < ROWS; r++) {
         float *m = mix + r * COEFS;
-        pl__hc_finish(m, 1.0f, scale, base, S, ITERS, EPS);
+        pl__hc_finish(pl__cpu_of(k)->math, m, 1.0f, scale, base, S, ITERS, EPS);
         float e = fmaxf(f32_worst(m, pre + r * S, S), f32_worst(m + S, post + r * S, S));
         worst = fmaxf(worst, fmaxf(e, f32_worst(m + 2 * S, comb + r * S * S, S * S)));
     }
-    print_message("sinkhorn: largest difference %.3g\n", (double)worst);
+    print_message("%s: sinkhorn: largest difference %.3g\n", k->name, (double)worst);
     assert_true(worst <= 5e-7f); /* last places of exp and of sums of four */
     free(mix), free(scale), free(base), free(pre), free(post), free(comb);
 }
@@ -124,7 +123,7 @@ static void argmax_is_total(pl_kernels *k)
 static void test_sinkhorn(void **state)
 {
     (void)state;
-    sinkhorn_matches(NULL);
+    on_every_isa(sinkhorn_matches);
 }
 static void test_coefficients(void **state)
 {

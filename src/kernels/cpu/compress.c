@@ -36,7 +36,7 @@ static const pl_bf16 *rotated(const group_job *j, size_t g, int thread)
     float *cosine = (float *)(void *)j->c->mine[thread], *sine = cosine + pairs;
     pl_bf16 *x = (pl_bf16 *)(void *)(sine + pairs);
     memcpy(x, j->from + g * j->dim, j->dim * sizeof *x);
-    pl__angles(cosine, sine, j->rope, j->groups->index[g] * j->groups->ratio, false);
+    pl__angles(j->c->math, cosine, sine, j->rope, j->groups->index[g] * j->groups->ratio, false);
     j->c->vec->rotate(x + j->dim - (size_t)j->rope->dims, cosine, sine, pairs);
     return x;
 }

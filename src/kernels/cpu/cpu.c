@@ -159,6 +159,7 @@ pl_status pl_cpu_kernels(pl_kernels *k, const pl_kernel_limits *limits, pl_pool 
     c->threads = pl_pool_threads(pool);
     c->limits = *limits;
     c->vec = vec_of(level);
+    c->math = pl_rowmath_for(pl__isa_name(level));
     k->self = c;
     k->name = table_names[level];
     fill_table(k);

@@ -5,6 +5,7 @@
 #ifndef PL_KERNELS_CPU_CPU_H
 #define PL_KERNELS_CPU_CPU_H
 
+#include "base/rowmath.h"
 #include "kernels/cpu/vecops.h"
 #include "kernels/kernels.h"
 
@@ -28,8 +29,9 @@ typedef struct pl__cpu {
     int threads;
     pl_kernel_limits limits;
     const pl__vec *vec;
-    unsigned char *shared; /* need.shared bytes */
-    unsigned char **mine;  /* [threads], need.thread bytes each */
+    const pl_rowmath *math; /* exp and friends of the same instruction set */
+    unsigned char *shared;  /* need.shared bytes */
+    unsigned char **mine;   /* [threads], need.thread bytes each */
     pl__need need;
     pl__block *blocks; /* all memory handed out, freed by close */
 } pl__cpu;
@@ -104,11 +106,12 @@ static inline unsigned char *pl__ring_at(const pl_ring *r, int slot, int pos)
 }
 
 /* Cosines and sines of a rope table at a position; the sines negated for the inverse rotation. */
-void pl__angles(float *cosine, float *sine, const pl_rope *rope, int32_t pos, bool inverse);
+void pl__angles(const pl_rowmath *math, float *cosine, float *sine, const pl_rope *rope, int32_t pos, bool inverse);
 
 /* From the products m[(2+s)*s] of one row and r = 1 / rms of its stream to its coefficients, in place (model spec
  * 3.2). */
-void pl__hc_finish(float *m, float r, const float *scale, const float *base, int s, int iters, float eps);
+void pl__hc_finish(const pl_rowmath *math, float *m, float r, const float *scale, const float *base, int s, int iters,
+                   float eps);
 
 /* The operations, as kernels.h says. */
 void pl__cpu_embed(pl_kernels *k, pl_bf16 *h, float *pre, const pl_mat *embed, const int32_t *token, int rows,

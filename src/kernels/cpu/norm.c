@@ -1,8 +1,6 @@
 /* Norms, activation rounding, rotation, and the few plain loops over rows. */
 #include "kernels/cpu/cpu.h"
 
-#include "base/mathfn.h"
-
 typedef struct row_job {
     const pl__vec *vec;
     pl_bf16 *y;
@@ -56,13 +54,15 @@ void pl__cpu_quant4(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, int rows, int d
 
 /* ---- rotation --------------------------------------------------------------------------------------------------- */
 
-void pl__angles(float *cosine, float *sine, const pl_rope *rope, int32_t pos, bool inverse)
+void pl__angles(const pl_rowmath *math, float *cosine, float *sine, const pl_rope *rope, int32_t pos, bool inverse)
 {
-    for (int i = 0; i < rope->dims / 2; i++) {
-        float angle = (float)pos * rope->freq[i];
-        cosine[i] = pl_cosf(angle);
-        sine[i] = inverse ? -pl_sinf(angle) : pl_sinf(angle);
-    }
+    size_t pairs = (size_t)rope->dims / 2;
+    for (size_t i = 0; i < pairs; i++)
+        sine[i] = (float)pos * rope->freq[i];
+    math->map(PL_ROW_COS, cosine, sine, pairs);
+    math->map(PL_ROW_SIN, sine, sine, pairs);
+    for (size_t i = 0; i < pairs && inverse; i++)
+        sine[i] = -sine[i];
 }
 
 typedef struct rope_job {
@@ -80,7 +80,7 @@ static void rope_row(void *arg, size_t row, int thread)
     const rope_job *j = arg;
     int pairs = j->rope->dims / 2;
     float *cosine = (float *)(void *)j->c->mine[thread], *sine = cosine + pairs;
-    pl__angles(cosine, sine, j->rope, j->pos[row], j->inverse);
+    pl__angles(j->c->math, cosine, sine, j->rope, j->pos[row], j->inverse);
     pl_bf16 *x = j->x + row * (size_t)j->heads * j->dim + j->dim - (size_t)j->rope->dims;
     for (int h = 0; h < j->heads; h++)
         j->c->vec->rotate(x + (size_t)h * j->dim, cosine, sine, pairs);

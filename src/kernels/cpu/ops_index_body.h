@@ -21,18 +21,33 @@ static void op_key_tile(unsigned char *code, float *scale, const unsigned char *
         v16_spread_e2m1(code + (size_t)w * 2 * QUAD_ROW);
 }
 
-static void op_index_tile(pl_bf16 *score, const pl__index_query *q, const pl__key_tile *tile)
+/* Some heads side by side, so that a key's bytes are loaded once for them; their terms are added in head order. */
+PL__IN v16 index_heads(v16 sum, const pl__index_query *q, const pl__key_tile *tile, int h, int heads)
 {
-    v16 sum = v16_zero(), zero = v16_zero();
-    for (int h = 0; h < q->heads; h++) {
-        v16 dot = v16_zero();
-        for (int b = 0; b < q->blocks; b++) {
-            int at = h * q->blocks + b;
-            v16 whole = v16_idot(tile->code + (size_t)b * 8 * 64, q->code + (size_t)at * 32, q->bias[at]);
-            dot = v16_fma(whole, v16_mul(v16_set1(q->scale[at]), v16_load(tile->scale + b * 16)), dot);
-        }
-        v16 term = v16_mul(v16_max(v16_round_bf(dot), zero), v16_set1(q->weight[h]));
+    v16 dot[4], whole[4], zero = v16_zero();
+    size_t blocks = (size_t)q->blocks, at = (size_t)h * blocks;
+    for (int i = 0; i < heads; i++)
+        dot[i] = zero;
+    for (size_t b = 0; b < blocks; b++) {
+        v16_idot(whole, heads, tile->code + b * 8 * 64, q->code + (at + b) * 32, blocks * 32, q->bias + at + b, blocks);
+        v16 scale = v16_load(tile->scale + b * 16);
+        for (int i = 0; i < heads; i++)
+            dot[i] = v16_fma(whole[i], v16_mul(v16_set1(q->scale[at + (size_t)i * blocks + b]), scale), dot[i]);
+    }
+    for (int i = 0; i < heads; i++) {
+        v16 term = v16_mul(v16_max(v16_round_bf(dot[i]), zero), v16_set1(q->weight[h + i]));
         sum = v16_add(sum, v16_round_bf(term));
     }
+    return sum;
+}
+
+static void op_index_tile(pl_bf16 *score, const pl__index_query *q, const pl__key_tile *tile)
+{
+    v16 sum = v16_zero();
+    int h = 0;
+    for (; h + PL__TI <= q->heads; h += PL__TI)
+        sum = index_heads(sum, q, tile, h, PL__TI);
+    for (; h < q->heads; h++)
+        sum = index_heads(sum, q, tile, h, 1);
     v16_store_bf(score, sum);
 }

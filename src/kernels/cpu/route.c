@@ -1,8 +1,7 @@
 /* The router's choice of experts (model spec 3.7). */
 #include "kernels/cpu/cpu.h"
 
-#include "base/mathfn.h"
-
+#include <math.h>
 #include <string.h>
 
 typedef struct route_job {
@@ -38,8 +37,11 @@ static void route_row(void *arg, size_t row, int thread)
     int32_t *id = j->id + row * (size_t)j->per_token;
     float *weight = j->weight + row * (size_t)j->per_token;
     memset(taken, 0, n);
+    for (size_t e = 0; e < n; e++)
+        biased[e] = logits[e] / j->temp;
+    j->c->math->map(PL_ROW_SOFTPLUS, score, biased, n);
     for (size_t e = 0; e < n; e++) {
-        score[e] = sqrtf(pl_softplusf(logits[e] / j->temp));
+        score[e] = sqrtf(score[e]);
         biased[e] = score[e] + j->bias[e];
     }
     float sum = 0;

@@ -1,8 +1,6 @@
 /* Embedding rows, the residual streams and their hyper-connections (model spec 3.1 and 3.2). */
 #include "kernels/cpu/cpu.h"
 
-#include "base/mathfn.h"
-
 #include <string.h>
 
 /* Rows of a BF16 matrix are copied as bytes: a checkpoint's tensors need not be aligned. */
@@ -50,21 +48,23 @@ static void divide(float *v, int n, int step, float by)
         v[i * step] /= by;
 }
 
-static void row_softmax(float *v, int n)
+static void subtract_max(float *v, int n)
 {
     float top = v[0];
     for (int i = 1; i < n; i++)
         top = v[i] > top ? v[i] : top;
     for (int i = 0; i < n; i++)
-        v[i] = pl_expf(v[i] - top);
-    divide(v, n, 1, sum_over(v, n, 1));
+        v[i] -= top;
 }
 
 /* Rows, then columns, made to sum to one, `iters` times; the first row step is a softmax. */
-static void sinkhorn(float *m, int s, int iters, float eps)
+static void sinkhorn(const pl_rowmath *math, float *m, int s, int iters, float eps)
 {
+    for (int i = 0; i < s; i++)
+        subtract_max(m + i * s, s);
+    math->map(PL_ROW_EXP, m, m, (size_t)(s * s));
     for (int i = 0; i < s; i++) {
-        row_softmax(m + i * s, s);
+        divide(m + i * s, s, 1, sum_over(m + i * s, s, 1));
         for (int j = 0; j < s; j++)
             m[i * s + j] += eps;
     }
@@ -78,19 +78,22 @@ static void sinkhorn(float *m, int s, int iters, float eps)
     }
 }
 
-void pl__hc_finish(float *m, float r, const float *scale, const float *base, int s, int iters, float eps)
+void pl__hc_finish(const pl_rowmath *math, float *m, float r, const float *scale, const float *base, int s, int iters,
+                   float eps)
 {
     for (int i = 0; i < (2 + s) * s; i++)
         m[i] = m[i] * r * scale[i < s ? 0 : i < 2 * s ? 1 : 2] + base[i];
+    math->map(PL_ROW_SIGMOID, m, m, (size_t)(2 * s));
     for (int i = 0; i < s; i++) {
-        m[i] = pl_sigmoidf(m[i]) + eps;
-        m[s + i] = 2.0f * pl_sigmoidf(m[s + i]);
+        m[i] += eps;
+        m[s + i] *= 2.0f;
     }
-    sinkhorn(m + 2 * s, s, iters, eps);
+    sinkhorn(math, m + 2 * s, s, iters, eps);
 }
 
 typedef struct coef_job {
     const pl__vec *vec;
+    const pl_rowmath *math;
     float *coef;
     const pl_bf16 *h;
     const float *fn, *scale, *base;
@@ -118,7 +121,7 @@ static void coef_finish(void *arg, size_t task, int thread)
     (void)thread;
     const coef_job *j = arg;
     float r = j->vec->inv_rms(j->h + task * j->width, j->width, j->norm_eps);
-    pl__hc_finish(j->coef + task * (size_t)j->outs, r, j->scale, j->base, j->streams, j->iters, j->hc_eps);
+    pl__hc_finish(j->math, j->coef + task * (size_t)j->outs, r, j->scale, j->base, j->streams, j->iters, j->hc_eps);
 }
 
 void pl__cpu_hc_coef(pl_kernels *k, float *coef, const pl_bf16 *h, const pl_mat *fn, const float *scale,
@@ -126,6 +129,7 @@ void pl__cpu_hc_coef(pl_kernels *k, float *coef, const pl_bf16 *h, const pl_mat 
 {
     pl__cpu *c = pl__cpu_of(k);
     coef_job j = {.vec = c->vec,
+                  .math = c->math,
                   .coef = coef,
                   .h = h,
                   .fn = (const float *)(const void *)fn->data,

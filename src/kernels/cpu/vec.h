@@ -5,7 +5,8 @@
  * multiply-add, and v16_sum adds lanes l and l+8, then l and l+4, l+2, l+1 (docs/architecture.md, "Summation orders").
  * Every function is one IEEE operation a lane, so an operation written with v16 has the same bits everywhere.
  *
- * PL__TA x PL__TB: how many accumulators a register tile of products holds (rows of A x rows of B). */
+ * PL__TA x PL__TB: how many accumulators a register tile of products holds (rows of A x rows of B); PL__TI: how many
+ * heads of an index query go side by side. */
 #ifndef PL_KERNELS_CPU_VEC_H
 #define PL_KERNELS_CPU_VEC_H
 
@@ -20,7 +21,7 @@
 
 #include "base/mathfn_avx512.h"
 
-enum { PL__TA = 4, PL__TB = 4 };
+enum { PL__TA = 4, PL__TB = 4, PL__TI = 4 };
 typedef __m512 v16;
 
 PL__IN v16 v16_zero(void)
@@ -117,18 +118,26 @@ PL__IN void v16_spread_e2m1(unsigned char *p)
     _mm512_storeu_si512(p, _mm512_shuffle_epi8(table, _mm512_and_si512(b, low)));
     _mm512_storeu_si512(p + 64, _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(b, 4), low)));
 }
-/* Lane l: sum over eight quads of k[quad][l][0..3] * q[quad][0..3], less bias. k at most 24, |q| at most 12, so a
- * 16-bit lane of two products a quad holds at most 8 * 2 * 24 * 12 = 4608. */
-PL__IN v16 v16_idot(const unsigned char *k, const int8_t *q, int32_t bias)
+/* For each of `heads` (at most 4) queries: lane l is the sum over eight quads of k[quad][l][0..3] * q[quad][0..3], less the
+ * bias. k at most 24, |q| at most 12, so a 16-bit lane of two products a quad holds at most 8 * 2 * 24 * 12 = 4608. */
+PL__IN void v16_idot(v16 *out, int heads, const unsigned char *k, const int8_t *q, size_t q_stride, const int32_t *bias,
+                     size_t bias_stride)
 {
-    __m512i acc = _mm512_setzero_si512();
+    __m512i acc[4];
+    for (int h = 0; h < heads; h++)
+        acc[h] = _mm512_setzero_si512();
     for (int i = 0; i < 8; i++) {
-        int32_t quad;
-        memcpy(&quad, q + 4 * i, 4);
-        acc = _mm512_add_epi16(acc, _mm512_maddubs_epi16(_mm512_loadu_si512(k + 64 * i), _mm512_set1_epi32(quad)));
+        __m512i ks = _mm512_loadu_si512(k + 64 * i);
+        for (int h = 0; h < heads; h++) {
+            int32_t quad;
+            memcpy(&quad, q + (size_t)h * q_stride + 4 * i, 4);
+            acc[h] = _mm512_add_epi16(acc[h], _mm512_maddubs_epi16(ks, _mm512_set1_epi32(quad)));
+        }
     }
-    acc = _mm512_madd_epi16(acc, _mm512_set1_epi16(1));
-    return _mm512_cvtepi32_ps(_mm512_sub_epi32(acc, _mm512_set1_epi32(bias)));
+    for (int h = 0; h < heads; h++) {
+        acc[h] = _mm512_madd_epi16(acc[h], _mm512_set1_epi16(1));
+        out[h] = _mm512_cvtepi32_ps(_mm512_sub_epi32(acc[h], _mm512_set1_epi32(bias[(size_t)h * bias_stride])));
+    }
 }
 
 #elif defined(PL__V16_AVX2)
@@ -137,7 +146,7 @@ PL__IN v16 v16_idot(const unsigned char *k, const int8_t *q, int32_t bias)
 
 #include "base/mathfn_avx2.h"
 
-enum { PL__TA = 2, PL__TB = 2 };
+enum { PL__TA = 2, PL__TB = 2, PL__TI = 4 };
 typedef struct v16 {
     __m256 lo, hi;
 } v16;
@@ -248,20 +257,28 @@ PL__IN void v16_spread_e2m1(unsigned char *p)
         _mm256_storeu_si256((__m256i *)(p + 64 + i), _mm256_shuffle_epi8(table, odd));
     }
 }
-PL__IN v16 v16_idot(const unsigned char *k, const int8_t *q, int32_t bias)
+PL__IN void v16_idot(v16 *out, int heads, const unsigned char *k, const int8_t *q, size_t q_stride, const int32_t *bias,
+                     size_t bias_stride)
 {
-    __m256i lo = _mm256_setzero_si256(), hi = lo, one = _mm256_set1_epi16(1), less = _mm256_set1_epi32(bias);
+    __m256i lo[4], hi[4], one = _mm256_set1_epi16(1);
+    for (int h = 0; h < heads; h++)
+        lo[h] = hi[h] = _mm256_setzero_si256();
     for (int i = 0; i < 8; i++) {
-        int32_t quad;
-        memcpy(&quad, q + 4 * i, 4);
-        __m256i qs = _mm256_set1_epi32(quad);
-        const __m256i *ks = (const __m256i *)(k + 64 * i);
-        lo = _mm256_add_epi16(lo, _mm256_maddubs_epi16(_mm256_loadu_si256(ks), qs));
-        hi = _mm256_add_epi16(hi, _mm256_maddubs_epi16(_mm256_loadu_si256(ks + 1), qs));
+        __m256i low = _mm256_loadu_si256((const __m256i *)(k + 64 * i));
+        __m256i high = _mm256_loadu_si256((const __m256i *)(k + 64 * i + 32));
+        for (int h = 0; h < heads; h++) {
+            int32_t quad;
+            memcpy(&quad, q + (size_t)h * q_stride + 4 * i, 4);
+            __m256i qs = _mm256_set1_epi32(quad);
+            lo[h] = _mm256_add_epi16(lo[h], _mm256_maddubs_epi16(low, qs));
+            hi[h] = _mm256_add_epi16(hi[h], _mm256_maddubs_epi16(high, qs));
+        }
     }
-    lo = _mm256_sub_epi32(_mm256_madd_epi16(lo, one), less);
-    hi = _mm256_sub_epi32(_mm256_madd_epi16(hi, one), less);
-    return (v16){_mm256_cvtepi32_ps(lo), _mm256_cvtepi32_ps(hi)};
+    for (int h = 0; h < heads; h++) {
+        __m256i less = _mm256_set1_epi32(bias[(size_t)h * bias_stride]);
+        out[h].lo = _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_madd_epi16(lo[h], one), less));
+        out[h].hi = _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_madd_epi16(hi[h], one), less));
+    }
 }
 
 #elif defined(PL__V16_NEON)
@@ -270,7 +287,7 @@ PL__IN v16 v16_idot(const unsigned char *k, const int8_t *q, int32_t bias)
 
 #include "base/mathfn_neon.h"
 
-enum { PL__TA = 2, PL__TB = 2 };
+enum { PL__TA = 2, PL__TB = 2, PL__TI = 1 };
 typedef struct v16 {
     float32x4_t v[4];
 } v16;
@@ -370,28 +387,31 @@ PL__IN void v16_spread_e2m1(unsigned char *p)
     }
 }
 /* 16-bit lanes hold one product a quad: pairs are added at the end (at most 8 * 24 * 12 = 2304 a lane) */
-PL__IN v16 v16_idot(const unsigned char *k, const int8_t *q, int32_t bias)
+PL__IN float32x4_t v16__idot_part(const unsigned char *k, const int8_t *q, int32_t bias)
 {
-    v16 r;
-    for (int part = 0; part < 4; part++) {
-        int16x8_t lo = vdupq_n_s16(0), hi = lo;
-        for (int i = 0; i < 8; i++) {
-            int32_t quad;
-            memcpy(&quad, q + 4 * i, 4);
-            int8x16_t qs = vreinterpretq_s8_s32(vdupq_n_s32(quad));
-            int8x16_t ks = vreinterpretq_s8_u8(vld1q_u8(k + 64 * i + 16 * part));
-            lo = vmlal_s8(lo, vget_low_s8(ks), vget_low_s8(qs));
-            hi = vmlal_high_s8(hi, ks, qs);
-        }
-        int32x4_t sum = vpaddq_s32(vpaddlq_s16(lo), vpaddlq_s16(hi));
-        r.v[part] = vcvtq_f32_s32(vsubq_s32(sum, vdupq_n_s32(bias)));
+    int16x8_t lo = vdupq_n_s16(0), hi = lo;
+    for (int i = 0; i < 8; i++) {
+        int32_t quad;
+        memcpy(&quad, q + 4 * i, 4);
+        int8x16_t qs = vreinterpretq_s8_s32(vdupq_n_s32(quad));
+        int8x16_t ks = vreinterpretq_s8_u8(vld1q_u8(k + 64 * i));
+        lo = vmlal_s8(lo, vget_low_s8(ks), vget_low_s8(qs));
+        hi = vmlal_high_s8(hi, ks, qs);
     }
-    return r;
+    int32x4_t sum = vpaddq_s32(vpaddlq_s16(lo), vpaddlq_s16(hi));
+    return vcvtq_f32_s32(vsubq_s32(sum, vdupq_n_s32(bias)));
+}
+PL__IN void v16_idot(v16 *out, int heads, const unsigned char *k, const int8_t *q, size_t q_stride, const int32_t *bias,
+                     size_t bias_stride)
+{
+    for (int h = 0; h < heads; h++)
+        for (int part = 0; part < 4; part++)
+            out[h].v[part] = v16__idot_part(k + 16 * part, q + (size_t)h * q_stride, bias[(size_t)h * bias_stride]);
 }
 
 #else
 /* ---- plain C ---------------------------------------------------------------------------------------------------- */
-enum { PL__TA = 1, PL__TB = 1 };
+enum { PL__TA = 1, PL__TB = 1, PL__TI = 1 };
 typedef struct v16 {
     float l[16];
 } v16;
@@ -476,16 +496,16 @@ PL__IN void v16_spread_e2m1(unsigned char *p)
         p[i] = values[p[i] & 15];
     }
 }
-PL__IN v16 v16_idot(const unsigned char *k, const int8_t *q, int32_t bias)
+PL__IN void v16_idot(v16 *out, int heads, const unsigned char *k, const int8_t *q, size_t q_stride, const int32_t *bias,
+                     size_t bias_stride)
 {
-    v16 r;
-    for (int l = 0; l < 16; l++) {
-        int32_t sum = -bias;
-        for (int i = 0; i < 32; i++)
-            sum += k[64 * (i / 4) + 4 * l + i % 4] * q[i];
-        r.l[l] = (float)sum;
-    }
-    return r;
+    for (int h = 0; h < heads; h++)
+        for (int l = 0; l < 16; l++) {
+            int32_t sum = -bias[(size_t)h * bias_stride];
+            for (int i = 0; i < 32; i++)
+                sum += k[64 * (i / 4) + 4 * l + i % 4] * q[(size_t)h * q_stride + (size_t)i];
+            out[h].l[l] = (float)sum;
+        }
 }
 #endif
 
