@@ -45,6 +45,7 @@ struct pl_http_conn {
     bool keep_alive;                   /* after this reply */
     bool head_only;                    /* the request was HEAD */
     bool chunked;                      /* the streamed reply is chunked */
+    bool deaf;                         /* the client sent too far ahead: nothing is read until its turn comes */
     bool fin_sent, eof;                /* our side is closed, the client's side is */
     int64_t linger_ns;                 /* since when the connection is only drained */
     bool in_callback;                  /* a read callback is running: do not start the next request below it */
@@ -125,10 +126,31 @@ static void set_timeouts(pl_http_conn *c, int read_s)
     bufferevent_set_timeouts(c->bev, read_s > 0 ? &r : NULL, &w);
 }
 
+/* A full input buffer with reading on would have libevent call us for ever (bufferevent_inbuf_wm_check), and a client that
+ * sends so far ahead may be noticed late when it leaves. */
+static void stop_hearing(pl_http_conn *c)
+{
+    if (c->phase == READING || c->phase == LINGERING ||
+        evbuffer_get_length(bufferevent_get_input(c->bev)) < PL_HTTP_INPUT_MAX)
+        return;
+    c->deaf = true;
+    bufferevent_disable(c->bev, EV_READ);
+}
+
+static void hear_again(pl_http_conn *c)
+{
+    if (c->deaf)
+        bufferevent_enable(c->bev, EV_READ);
+    c->deaf = false;
+}
+
 /* Our last byte is in the output: send it, then our FIN, then wait for the client's. */
 static void linger(pl_http_conn *c)
 {
     c->phase = LINGERING;
+    if (evbuffer_get_length(bufferevent_get_input(c->bev)))
+        evbuffer_drain(bufferevent_get_input(c->bev), SIZE_MAX);
+    hear_again(c);
     if (evbuffer_get_length(bufferevent_get_output(c->bev)))
         return; /* write_cb comes back here */
     if (!c->fin_sent) {
@@ -146,6 +168,7 @@ static void await_request(pl_http_conn *c)
     c->extra[0] = '\0';
     pl_http_reader_next(&c->reader);
     c->phase = READING;
+    hear_again(c);
     set_timeouts(c, c->http->times.idle_s);
     /* A request that came early is read in a turn of its own, so that a pipeline cannot grow the stack. */
     if (!c->in_callback && evbuffer_get_length(bufferevent_get_input(c->bev)))
@@ -244,6 +267,7 @@ static void read_cb(struct bufferevent *bev, void *arg)
             break;
     }
     c->in_callback = false;
+    stop_hearing(c);
 }
 
 static void write_cb(struct bufferevent *bev, void *arg)
