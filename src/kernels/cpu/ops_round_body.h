@@ -27,14 +27,29 @@ PL__IN float power_of_two(uint32_t byte)
     return pl_f32_from_bits(byte ? byte << 23 : 0x400000); /* byte 0 is 2^-127 */
 }
 
-/* |v| <= 448 to the nearest E4M3 value: 3 bits below the leading one, steps of 2^-9 below 2^-6 */
+/* The nearest multiple of 2^(e - bits) below it, e the exponent of v but at least `low`; |v| clamped to `top` first. Bits of
+ * magnitudes are taken as int32: compilers without unsigned vector compares then stay in vectors. */
+PL__IN float near_step(float v, int32_t low, int32_t top, int bits)
+{
+    int32_t mag = (int32_t)(pl_f32_bits(v) & 0x7fffffff);
+    mag = mag > top ? top : mag;
+    int32_t e = mag & 0x7f800000;
+    e = e < low ? low : e;
+    float step = pl_f32_from_bits((uint32_t)e + ((uint32_t)(23 - bits) << 23)); /* its last place is 2^(e - bits) */
+    float near = (pl_f32_from_bits((uint32_t)mag) + step) - step;
+    return pl_f32_from_bits(pl_f32_bits(near) | (pl_f32_bits(v) & 0x80000000));
+}
+
+/* a where the mask is all ones, b where it is zero */
+PL__IN uint32_t pick(uint32_t mask, uint32_t a, uint32_t b)
+{
+    return (a & mask) | (b & ~mask);
+}
+
+/* E4M3: 3 bits below the leading one, steps of 2^-9 below 2^-6, at most 448 */
 PL__IN float near_e4m3(float v)
 {
-    uint32_t u = pl_f32_bits(v) & 0x7fffffff, e = u & 0x7f800000;
-    e = e < 121u << 23 ? 121u << 23 : e;
-    float step = pl_f32_from_bits(e + (20u << 23));
-    float mag = (pl_f32_from_bits(u) + step) - step;
-    return pl_f32_from_bits(pl_f32_bits(mag) | (pl_f32_bits(v) & 0x80000000));
+    return near_step(v, 121 << 23, 0x43e00000, 3);
 }
 
 /* Code of an E4M3 value */
@@ -43,17 +58,13 @@ PL__IN unsigned char code_e4m3(float v)
     uint32_t u = pl_f32_bits(v), mag = u & 0x7fffffff;
     uint32_t normal = (mag >> 20) - (120u << 3);
     uint32_t small = pl_f32_bits(pl_f32_from_bits(mag) + 16384.0f) & 7; /* the last place of 2^14 is 2^-9 */
-    return (unsigned char)((mag < 121u << 23 ? small : normal) | (u >> 24 & 0x80));
+    return (unsigned char)(pick(-(uint32_t)(mag < 121u << 23), small, normal) | (u >> 24 & 0x80));
 }
 
-/* |v| <= 6 to the nearest of 0, .5, 1, 1.5, 2, 3, 4, 6 */
+/* E2M1: 0, .5, 1, 1.5, 2, 3, 4, 6 */
 PL__IN float near_e2m1(float v)
 {
-    uint32_t u = pl_f32_bits(v) & 0x7fffffff, e = u & 0x7f800000;
-    e = e < 127u << 23 ? 127u << 23 : e;
-    float step = pl_f32_from_bits(e + (22u << 23));
-    float mag = (pl_f32_from_bits(u) + step) - step;
-    return pl_f32_from_bits(pl_f32_bits(mag) | (pl_f32_bits(v) & 0x80000000));
+    return near_step(v, 127 << 23, 0x40c00000, 1);
 }
 
 PL__IN unsigned code_e2m1(float v)
@@ -61,13 +72,7 @@ PL__IN unsigned code_e2m1(float v)
     uint32_t u = pl_f32_bits(v), mag = u & 0x7fffffff;
     uint32_t normal = (mag >> 22) - (126u << 1);
     uint32_t small = mag != 0; /* 0.5 */
-    return (mag < 127u << 23 ? small : normal) | (u >> 28 & 8);
-}
-
-PL__IN float clamp(float v, float top)
-{
-    v = v > top ? top : v;
-    return v < -top ? -top : v;
+    return pick(-(uint32_t)(mag < 127u << 23), small, normal) | (u >> 28 & 8);
 }
 
 static float decode_e4m3(unsigned char c)
@@ -84,7 +89,7 @@ PL__IN void group_q8(float *y, unsigned char *scale, const pl_bf16 *x)
     uint32_t byte = ceil_log2_byte(a * (1.0f / 448.0f));
     float inverse = power_of_two(254 - byte);
     for (int i = 0; i < 32; i++)
-        y[i] = near_e4m3(clamp(pl_bf16_to_f32(x[i]) * inverse, 448.0f));
+        y[i] = near_e4m3(pl_bf16_to_f32(x[i]) * inverse);
     *scale = (unsigned char)byte;
 }
 
@@ -126,7 +131,7 @@ static void op_round_q4e8(pl_bf16 *y, unsigned char *code, unsigned char *scale,
         uint32_t byte = ceil_log2_byte(a * (1.0f / 6.0f));
         float inverse = power_of_two(254 - byte);
         for (int i = 0; i < 32; i++)
-            v[i] = near_e2m1(clamp(pl_bf16_to_f32(x[g + (size_t)i]) * inverse, 6.0f));
+            v[i] = near_e2m1(pl_bf16_to_f32(x[g + (size_t)i]) * inverse);
         if (code)
             scale[g / 32] = (unsigned char)byte;
         put_e2m1(y ? y + g : NULL, code ? code + g / 2 : NULL, v, power_of_two(byte), 32);
@@ -138,9 +143,9 @@ static void op_round_q4e4(pl_bf16 *y, unsigned char *code, unsigned char *scale,
     for (size_t g = 0; g < n; g += 16) {
         float v[16], a = pl_f32_from_bits(group_max(x + g, 16));
         a = a > 6 * 0x1p-9f ? a : 6 * 0x1p-9f;
-        float s = near_e4m3(clamp(a / 6.0f, 448.0f));
+        float s = near_e4m3(a / 6.0f);
         for (int i = 0; i < 16; i++)
-            v[i] = near_e2m1(clamp(pl_bf16_to_f32(x[g + (size_t)i]) / s, 6.0f));
+            v[i] = near_e2m1(pl_bf16_to_f32(x[g + (size_t)i]) / s);
         if (code)
             scale[g / 16] = code_e4m3(s);
         put_e2m1(y ? y + g : NULL, code ? code + g / 2 : NULL, v, s, 16);
@@ -154,8 +159,8 @@ PL__IN void fp8_group(float *y, const unsigned char *code, float s)
         uint32_t mag = code[i] & 0x7fu, sign = (code[i] & 0x80u) << 24;
         float normal = pl_f32_from_bits((mag << 20) + (120u << 23));
         float small = pl_f32_from_bits((mag << 20) + (121u << 23)) - 0x1p-6f;
-        float v = mag < 8 ? small : normal;
-        y[i] = pl_f32_from_bits(pl_f32_bits(v) | sign) * s;
+        uint32_t v = pick(-(uint32_t)(mag < 8), pl_f32_bits(small), pl_f32_bits(normal));
+        y[i] = pl_f32_from_bits(v | sign) * s;
     }
 }
 
