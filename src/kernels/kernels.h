@@ -233,7 +233,7 @@ struct pl_kernels {
      * position p sees j < n = (p + 1) / ratio. `publish`: write the row's candidate blocks (value = max score; the
      * block of n - 1 first; ties to the lower block; model spec 3.5) and select from all. `within`: scores outside the
      * candidates do not exist. Selected: the min(topk, reachable) best, ties to the lower index, written ascending.
-     * Either may be NULL. */
+     * At least one of them is NULL. */
     void (*index_select)(pl_kernels *k, const pl_lists *lists, int topk, const pl_bf16 *q, const pl_bf16 *w,
                          float w_scale, const pl_entries *entries, int heads, int dim, const pl_candidates *publish,
                          const pl_candidates *within, const pl_launch *launch);

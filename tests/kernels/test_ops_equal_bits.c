@@ -1,5 +1,5 @@
 /* Every operation gives the same bits on every instruction set, for every number of threads, and for rows alone or in
- * company. A case draws its shapes and inputs from a seed and appends all it computes to an output; outputs are compared. */
+ * company. A case draws shapes and inputs from a seed and appends all it computes to an output; those are compared. */
 #include "ops_fixture.h"
 
 typedef struct output {
@@ -139,7 +139,7 @@ static void routes(pl_kernels *k, bool alone, output *out)
     free(logits), free(bias), free(weight), free(id);
 }
 
-/* ---- sequences: caches written, then read ------------------------------------------------------------------------------ */
+/* ---- sequences: caches written, then read --------------------------------------------------- */
 
 enum { SLOTS = 3, PAGES = 24, PER_PAGE = 8 };
 

@@ -27,8 +27,8 @@ PL__IN float power_of_two(uint32_t byte)
     return pl_f32_from_bits(byte ? byte << 23 : 0x400000); /* byte 0 is 2^-127 */
 }
 
-/* The nearest multiple of 2^(e - bits) below it, e the exponent of v but at least `low`; |v| clamped to `top` first. Bits of
- * magnitudes are taken as int32: compilers without unsigned vector compares then stay in vectors. */
+/* v to the nearest multiple of 2^(e - bits), e its exponent but at least `low`, |v| clamped to `top` first. Bits of
+ * magnitudes are taken as int32, because AVX2 has no unsigned compare and the loop would leave the vectors. */
 PL__IN float near_step(float v, int32_t low, int32_t top, int bits)
 {
     int32_t mag = (int32_t)(pl_f32_bits(v) & 0x7fffffff);

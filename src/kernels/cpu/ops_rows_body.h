@@ -48,7 +48,7 @@ static void op_collapse(pl_bf16 *y, const pl_bf16 *h, const float *a, int stream
     }
 }
 
-enum { MOST_STREAMS = 16 };
+enum { MOST_STREAMS = 16 }; /* a config has at most 8 */
 
 /* Sixteen channels of every stream at once: the new streams replace the old ones they are made from. */
 PL__IN void expand16(pl_bf16 *h, const pl_bf16 *y, const float *b, const float *m, int streams, size_t dim, size_t n)

@@ -118,8 +118,8 @@ PL__IN void v16_spread_e2m1(unsigned char *p)
     _mm512_storeu_si512(p, _mm512_shuffle_epi8(table, _mm512_and_si512(b, low)));
     _mm512_storeu_si512(p + 64, _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(b, 4), low)));
 }
-/* For each of `heads` (at most 4) queries: lane l is the sum over eight quads of k[quad][l][0..3] * q[quad][0..3], less the
- * bias. k at most 24, |q| at most 12, so a 16-bit lane of two products a quad holds at most 8 * 2 * 24 * 12 = 4608. */
+/* For each of `heads` (at most 4) queries: lane l is the sum over eight quads of k[quad][l][0..3] * q[quad][0..3], less
+ * the bias. k at most 24, |q| at most 12: a 16-bit lane, two products a quad, holds at most 8 * 2 * 24 * 12 = 4608. */
 PL__IN void v16_idot(v16 *out, int heads, const unsigned char *k, const int8_t *q, size_t q_stride, const int32_t *bias,
                      size_t bias_stride)
 {
