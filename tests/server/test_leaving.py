@@ -171,6 +171,8 @@ class Ending(serve.unittest.TestCase):
             stream = reply.stream()
             next(stream)
             idle = server.connect()
+            idle.sendall(serve.request("GET", "/health", close=False))
+            self.assertEqual(serve.Reply(idle).status, 200)
             server.process.send_signal(signal.SIGTERM)
             rest = b"".join(stream)
             self.assertEqual(serve.parse_events(rest)[-1], "[DONE]")
