@@ -1,5 +1,5 @@
-/* One reply to be made, as a request describes it: the prompt as ids, and everything that shapes the answer. Made by the
- * server's request readers, the command line and the C API alike. No model is needed to make one. */
+/* One reply to be made, as a request describes it: the prompt as ids, and everything that shapes the answer. Made by
+ * the server's request readers, the command line and the C API alike. No model is needed to make one. */
 #ifndef PL_API_SPEC_H
 #define PL_API_SPEC_H
 
