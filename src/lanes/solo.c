@@ -66,6 +66,8 @@ static pl_status draw(reply *r, int32_t *token, pl_error *err)
                  .sampling = &s->request.sampling,
                  .history = &e->history};
     *token = pl_draw_token(e->sampler, &d);
+    if (*token < 0 && !s->request.sampling.biases)
+        return pl_fail(err, PL_EFAULT, "the model gave no usable logit at position %lld", (long long)d.position);
     if (*token < 0)
         return pl_fail_param(err, PL_EINVAL, "logit_bias", "no token can be drawn: all of them are barred");
     s->token[s->count] = *token;

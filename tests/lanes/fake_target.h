@@ -6,6 +6,7 @@
 
 #include "lanes/target.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@ typedef struct fake {
     int32_t token[FAKE_CONTEXT];
     int kept, len; /* committed; with the last window */
     bool admitted;
-    int32_t order[64]; /* the first prompt token of each admission; read it when all is over */
+    bool broken_logits; /* set before the first request */
+    int32_t order[64];  /* the first prompt token of each admission; read it when all is over */
 
     /* any thread */
     atomic_int prefills, windows, admits, releases;
@@ -46,6 +48,8 @@ static inline void fake_logits(fake *f, int n)
     for (int i = 0; i < FAKE_VOCAB; i++)
         f->row[i] = (float)(i % 7) * 0.25f;
     f->row[fake_next(f->token, n)] = 9;
+    for (int i = 0; f->broken_logits && i < FAKE_VOCAB; i++)
+        f->row[i] = NAN;
 }
 
 /* Wait while the hold is on; true when the call was cancelled. */

@@ -250,6 +250,24 @@ static void barred_tokens_end_in_an_error_not_in_a_crash(void **state)
     kit_close(&k);
 }
 
+static void logits_that_are_no_numbers_are_a_fault(void **state)
+{
+    (void)state;
+    kit k;
+    kit_open(&k, 4);
+    k.target.broken_logits = true;
+    const int32_t prompt[] = {1};
+    pl_request request = kit_request(prompt, 1, 3);
+    int32_t token[3];
+    pl_stream *stream = kit_submit(&k, &request);
+    pl_outcome o = kit_read(stream, token, 3);
+    assert_int_equal(o.reason, PL_FINISH_ERROR);
+    assert_int_equal(o.error.status, PL_EFAULT);
+    assert_true(pl_engine_fault(k.engine, NULL));
+    pl_stream_release(stream);
+    kit_close(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +278,7 @@ int main(void)
         cmocka_unit_test(logprobs_come_with_each_token),
         cmocka_unit_test(sampled_replies_repeat_with_their_seed),
         cmocka_unit_test(requests_out_of_bounds_are_refused),
+        cmocka_unit_test(logits_that_are_no_numbers_are_a_fault),
         cmocka_unit_test(barred_tokens_end_in_an_error_not_in_a_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,27 @@ class Replies(serve.Case):
         self.assertEqual(events[-1]["usage"], got["usage"])
         self.assertEqual(got["usage"]["completion_tokens_details"]["reasoning_tokens"], case["greedy"].index(8153) + 1)
 
+    def test_thinking_that_is_cut_stays_reasoning(self):
+        fields = dict(messages=[{"role": "user", "content": "What is 23 + 45?"}], thinking={"type": "enabled"},
+                      temperature=0, max_tokens=10)
+        got = self.check_whole(self.server.chat(**fields), "chat.completion")
+        message = got["choices"][0]["message"]
+        self.assertEqual((message["content"], got["choices"][0]["finish_reason"]), ("", "length"))
+        self.assertTrue(message["reasoning_content"])
+        self.assertEqual(got["usage"]["completion_tokens_details"]["reasoning_tokens"], 10)
+        events = self.check_stream(self.server.chat(**fields, stream=True), "chat.completion.chunk")
+        self.assertEqual(serve.joined(events, field="reasoning_content"), message["reasoning_content"])
+        self.assertEqual(serve.joined(events), "")
+        # Stop strings are for the answer: one inside the thinking is not looked at.
+        got = self.server.chat(**{**fields, "max_tokens": 100}, stop=["tens", "= 68"]).json()["choices"][0]
+        self.assertIn("tens", got["message"]["reasoning_content"])
+        self.assertEqual(got["message"]["content"], "23 + 45 ")
+
+    def test_an_answer_that_was_begun_goes_on(self):
+        messages = serve.QUESTION + [{"role": "assistant", "content": "The noun \"harbour\"", "prefix": True}]
+        got = self.check_whole(self.server.chat(messages, temperature=0), "chat.completion")
+        self.assertTrue(got["choices"][0]["message"]["content"].startswith(" means"))
+
     def test_a_stream_begins_with_the_role_and_says_what_the_whole_reply_says(self):
         for fields in ({"temperature": 0, "max_tokens": 25}, {"temperature": 1.3, "seed": 5, "max_tokens": 40},
                        {"temperature": 1, "top_k": 20, "top_p": 0.9, "seed": 6, "max_tokens": 30}):
