@@ -184,7 +184,7 @@ struct pl_kernels {
     void (*lin)(pl_kernels *k, void *y, size_t y_stride, pl_out out, const pl_bf16 *x, size_t x_stride, const pl_mat *w,
                 int rows);
     /* Block-diagonal: group g's outputs (w->out / groups of them) read x[row][g * w->in ..]. bf16 out, contiguous rows
-     * of w->out; x rows of groups * w->in. w->out / groups is a multiple of 32. */
+     * of w->out; x rows of groups * w->in. w->out / groups is any number: groups may share a scale block. */
     void (*lin_groups)(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, const pl_mat *w, int groups, int rows);
     /* y[i] = a[i] + b[i], float32. y may be a. */
     void (*add)(pl_kernels *k, float *y, const float *a, const float *b, size_t count);

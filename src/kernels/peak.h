@@ -8,9 +8,9 @@
 /* Read `bytes` (a multiple of 64) once and return something that depends on all of them. Any thread. */
 uint64_t pl_peak_read(const void *data, size_t bytes);
 
-/* Independent fused multiply-adds in the registers of an instruction set ("scalar", "avx2", "avx512", "neon"; it must be
- * one that this machine has). Returns the floating-point operations done (2 a multiply-add), roughly 2^20 * rounds.
- * *sink receives their result. Any thread. */
+/* Independent fused multiply-adds in the registers of an instruction set ("scalar", "avx2", "avx512", "neon"; it
+ * must be one that this machine has). Returns the floating-point operations done (2 a multiply-add), roughly 2^20 *
+ * rounds. *sink receives their result. Any thread. */
 double pl_peak_fma(const char *isa, int rounds, float *sink);
 
 #endif

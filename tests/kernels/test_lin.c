@@ -227,30 +227,32 @@ static void runs_at_the_limit(void **state)
     free(x);
 }
 
-/* lin_groups is lin on each group's part. */
+/* lin_groups is lin on each group's part, groups that begin inside a block of 32 outputs included. */
 static void groups(void **state)
 {
     (void)state;
     static const pl_format formats[] = {PL_FMT_FP8, PL_FMT_BF16, PL_FMT_FP4};
+    static const int shapes[][2] = {{4, 96}, {8, 4}, {3, 40}, {2, 16}, {6, 5}};
     for (int f = 0; f < 3; f++)
-        for (int rows = 1; rows <= 9; rows += 4) {
-            enum { GROUPS = 4, OUT = 96, IN = 128 };
-            pl_mat w = mat_make(formats[f], GROUPS * OUT, IN, 110, 120, false);
-            pl_bf16 *x = rows_make(rows, GROUPS * IN, true);
-            pl_bf16 *y = exact((size_t)rows * GROUPS * OUT * sizeof *y);
-            for (int i = 0; i < KIT_ISAS; i++)
-                for (int t = 0; t < 3 && have[i]; t++) {
-                    pl_kernels *k = &kits[i][t].k;
-                    k->lin_groups(k, y, x, &w, GROUPS, rows);
-                    for (int r = 0; r < rows; r++)
-                        for (int o = 0; o < GROUPS * OUT; o++)
-                            assert_int_equal(y[r * GROUPS * OUT + o],
-                                             pl_bf16_from_f32(oracle(&w, o, x + (r * GROUPS + o / OUT) * IN)));
-                }
-            mat_free(&w);
-            free(x);
-            free(y);
-        }
+        for (int s = 0; s < 5; s++)
+            for (int rows = 1; rows <= 9; rows += 4) {
+                enum { IN = 128 };
+                int n = shapes[s][0], each = shapes[s][1], out = n * each;
+                pl_mat w = mat_make(formats[f], out, IN, 110, 120, false);
+                pl_bf16 *x = rows_make(rows, n * IN, true);
+                pl_bf16 *y = exact((size_t)(rows * out) * sizeof *y);
+                for (int i = 0; i < KIT_ISAS; i++)
+                    for (int t = 0; t < 3 && have[i]; t++) {
+                        pl_kernels *k = &kits[i][t].k;
+                        k->lin_groups(k, y, x, &w, n, rows);
+                        for (int at = 0; at < rows * out; at++)
+                            assert_int_equal(y[at], pl_bf16_from_f32(oracle(
+                                                        &w, at % out, x + (at / out * n + at % out / each) * IN)));
+                    }
+                mat_free(&w);
+                free(x);
+                free(y);
+            }
 }
 
 /* More rows than the plan foresaw room for their packed form: cut, not overrun. */

@@ -73,8 +73,9 @@ static size_t weight_bytes(const pl_mat *w, int n)
                                       : 4 * bytes;
 }
 
-/* Walk outputs o0 + from .. o0 + to - 1 panel by panel. A panel takes a piece of every output: that order of reading is as
- * slow as memory gets, so what follows these outputs in memory is meanwhile asked for in one run, into the second cache. */
+/* Walk outputs o0 + from .. o0 + to - 1 panel by panel. A panel takes a piece of every output: that order of reading
+ * is as slow as memory gets, so what follows these outputs in memory is meanwhile asked for in one run, into the
+ * second cache. */
 static void panels_c16(const pl__lin_isa *isa, block_scratch *s, const pl_mat *w, int o0, int from, int to,
                        const pl__x *x, const int32_t *rows, int first, int n)
 {
@@ -127,12 +128,32 @@ static void panels_d8(const pl__lin_isa *isa, block_scratch *s, const pl_mat *w,
     }
 }
 
-static void block_one(const pl__lin_isa *isa, float *y, const pl_mat *w, int o0, int count, const pl__x *x, size_t row)
+/* May these rows go the way that scales x rather than weights? */
+static bool within_reach(const pl_mat *w, const pl__x *x, const int32_t *rows, int first, int n, int top)
 {
-    if (w->format == PL_FMT_FP4)
-        isa->d8->row(y, w, o0, count, x->c + row * x->c_stride, x->lo + row * x->c_stride);
-    else
-        isa->c16->row[pl__lin_index(w->format)](y, w, o0, count, x->f + row * x->f_stride);
+    for (int i = 0; i < n && w->format == PL_FMT_FP8; i++)
+        if (x->reach[row_at(rows, first, i)] + top > PL__FP8_REACH)
+            return false;
+    return true;
+}
+
+/* Few rows, weights read once from beginning to end. False when there are too many, or they are out of reach. */
+static bool block_few(const pl__lin_isa *isa, float (*y)[PL__OUTS], const pl_mat *w, int o0, int count, const pl__x *x,
+                      const int32_t *rows, int first, int n, int top)
+{
+    if (w->format == PL_FMT_FP4) {
+        size_t at = row_at(rows, first, 0) * x->c_stride;
+        if (n == 1)
+            isa->d8->row(y[0], w, o0, count, x->c + at, x->lo + at);
+        return n == 1;
+    }
+    if (n > isa->c16->few_rows || !within_reach(w, x, rows, first, n, top))
+        return false;
+    const float *xr[PL__LANES];
+    for (int i = 0; i < n; i++)
+        xr[i] = x->f + row_at(rows, first, i) * x->f_stride;
+    isa->c16->few[pl__lin_index(w->format)](y, w, o0, count, xr, n);
+    return true;
 }
 
 static void block_many(const pl__lin_isa *isa, float (*y)[PL__OUTS], const pl_mat *w, int o0, int count, const pl__x *x,
@@ -156,10 +177,7 @@ void pl__lin_block(const pl__lin_isa *isa, float (*y)[PL__OUTS], const pl_mat *w
 {
     int top = top_scale(w, o0);
     bool all_plain = w->wide || top > PL__FP8_TOP;
-    size_t row0 = row_at(rows, first, 0);
-    if (!all_plain && n == 1 && (w->format != PL_FMT_FP8 || x->reach[row0] + top <= PL__FP8_REACH))
-        block_one(isa, y[0], w, o0, count, x, row0);
-    else if (!all_plain)
+    if (!all_plain && !block_few(isa, y, w, o0, count, x, rows, first, n, top))
         block_many(isa, y, w, o0, count, x, rows, first, n, (block_scratch *)(void *)mine);
     for (int r = 0; r < n; r++) {
         size_t row = row_at(rows, first, r);
@@ -205,14 +223,19 @@ static void store(const lin_job *job, int row, int o0, int count, const float *v
 static void lin_blocks(const lin_job *job, int block, int row0, int n, int thread)
 {
     block_scratch *s = (block_scratch *)(void *)job->cpu->mine[thread];
-    int o0 = block * PL__OUTS, count = job->w->out - o0 < PL__OUTS ? job->w->out - o0 : PL__OUTS;
-    int group = job->groups > 1 ? o0 / (job->w->out / job->groups) : 0;
+    int o0 = block * PL__OUTS, end = job->w->out - o0 < PL__OUTS ? job->w->out : o0 + PL__OUTS;
+    int width = job->w->out / job->groups;
     int32_t rows[PL__ROWS];
-    for (int i = 0; i < n; i++)
-        rows[i] = (int32_t)((row0 + i) * job->groups + group);
-    pl__lin_block(job->isa, s->y, job->w, o0, count, job->x, rows, 0, n, job->cpu->mine[thread]);
-    for (int i = 0; i < n; i++)
-        store(job, row0 + i, o0, count, s->y[i]);
+    /* a group may begin inside the block; each reads its own part of x */
+    for (int o = o0, count; o < end; o += count) {
+        int group = o / width, next = (group + 1) * width;
+        count = (next < end ? next : end) - o;
+        for (int i = 0; i < n; i++)
+            rows[i] = (int32_t)((row0 + i) * job->groups + group);
+        pl__lin_block(job->isa, s->y, job->w, o, count, job->x, rows, 0, n, job->cpu->mine[thread]);
+        for (int i = 0; i < n; i++)
+            store(job, row0 + i, o, count, s->y[i]);
+    }
 }
 
 static void lin_task(void *arg, size_t task, int thread)

@@ -26,8 +26,9 @@ enum {
     PL__CHUNK = 128,           /* inputs in a chunk of FP4: 64 bytes, one run of eight an accumulator */
     PL__PANEL4 = 8,            /* chunks that are widened at a time */
     PL__PART_BYTES = 96 << 10, /* weights that several rows walk panel by panel at a time */
-    /* The fast FP8 paths multiply by 2^(byte - 7), which is a float32 for scale bytes up to 134; `row` multiplies x by it, which
-     * stays finite while the biased exponent of x and the byte add up to 260. What is beyond takes a slower path. */
+    /* The fast FP8 paths multiply by 2^(byte - 7), which is a float32 for scale bytes up to 134; `few` multiplies x
+     * by it, which stays finite while the biased exponent of x and the byte add up to 260. What is beyond takes a
+     * slower path. */
     PL__FP8_TOP = 134,
     PL__FP8_REACH = 260
 };
@@ -38,8 +39,7 @@ enum {
  *     int16 hi[4][16][2]    [i][run] holds elements i and i + 4 of the run: the order in which bytes give up nibbles
  *     float scale[16]       what makes the integer sum of a run its value: 2^(e - 23), in a chunk with lo 2^(e - 18)
  *     uint8 even[16][4]     lo of elements 0, 2, 4, 6
- *     uint8 odd[16][4]      lo of elements 1, 3, 5, 7                                                               
- *  */
+ *     uint8 odd[16][4]      lo of elements 1, 3, 5, 7 */
 typedef struct pl__xchunk {
     int16_t hi[4][PL__LANES][2];
     float scale[PL__LANES];
@@ -67,14 +67,16 @@ typedef struct pl__x {
     unsigned char *plain; /* [rows]: not E4M3 times powers of two (NaN, say): left to lin_plain.c */
 } pl__x;
 
-/* What one instruction set does. `row` multiplies one packed row with outputs o .. o + count - 1 of a matrix. `widen`
- * brings `n` inputs from `from` (d8: n chunks from chunk `from`) of one output into column j of a tile, zeros where the
- * inputs end; `tile` adds rows x PL__TILE products over a panel to acc[row * PL__OUTS * 16 + j * 16 + lane]; `sum` is
- * the tree. */
+/* What one instruction set does. `few` (d8: `row`) multiplies up to few_rows packed rows with outputs o .. o + count -
+ * 1 (at most PL__OUTS) of a matrix, weights read once from beginning to end: for launches that memory
+ * bounds. `widen` brings `n` inputs from `from` (d8: n chunks from chunk `from`) of one output into column j of a
+ * tile, zeros where the inputs end; `tile` adds rows x PL__TILE products over a panel to acc[row * PL__OUTS * 16 + j
+ * * 16 + lane]; `sum` is the tree. */
 typedef struct pl__lin_c16 {
-    int tile_rows;                                     /* most rows of a tile */
+    int few_rows, tile_rows;                           /* most rows of `few` and of a tile */
     void (*pack)(float *to, const pl_bf16 *x, int in); /* with zeros to a multiple of 16; the lane order is its own */
-    void (*row[3])(float *y, const pl_mat *w, int o, int count, const float *x);   /* by pl__lin_index(format) */
+    void (*few[3])(float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const float *const *x,
+                   int rows);                                                      /* by pl__lin_index(format) */
     void (*widen[3])(float *tile, int j, const pl_mat *w, int o, int from, int n); /* tile [n / 16][4][16] */
     void (*tile)(float *acc, const float *const *x, int rows, const float *tile, int n);
     float (*sum)(const float *acc);
@@ -82,6 +84,7 @@ typedef struct pl__lin_c16 {
 
 typedef struct pl__lin_d8 {
     int tile_rows;
+    bool (*pack)(pl__xchunk *to, unsigned char *lo, const pl_bf16 *x); /* one whole chunk; false: not of the form */
     void (*row)(float *y, const pl_mat *w, int o, int count, const pl__xchunk *x, const unsigned char *lo);
     void (*widen)(pl__wchunk *tile, int j, const pl_mat *w, int o, int from, int n); /* tile [n][4] */
     void (*tile)(float *acc, const pl__xchunk *const *x, const unsigned char *const *lo, int rows,
@@ -103,6 +106,11 @@ extern const pl__lin_d8 pl__d8_avx2, pl__d8_avx512, pl__d8_vnni;
 extern const pl__lin_c16 pl__c16_neon;
 extern const pl__lin_d8 pl__d8_neon;
 #endif
+
+/* pack of both x86 tables, and of the others (lin_pack.c; `runs` of 16 are there, the others become zeros). */
+bool pl__pack_chunk_avx2(pl__xchunk *to, unsigned char *lo, const pl_bf16 *x);
+bool pl__pack_chunk(pl__xchunk *to, unsigned char *lo, const pl_bf16 *x);
+bool pl__pack_runs(pl__xchunk *to, unsigned char *lo, const pl_bf16 *x, int runs);
 
 /* Place of a c16 format in the arrays above. */
 static inline int pl__lin_index(pl_format f)
@@ -135,7 +143,7 @@ void pl__pack(pl__cpu *c, pl__x *x);
 
 /* lin.c: y[i][o - o0] (rows of PL__OUTS) = the products of `n` (at most PL__ROWS) rows of x with outputs o0 .. o0 +
  * count
- * - 1 (at most PL__OUTS, o0 % 32 == 0). Row i is rows[i], or first + i when rows is NULL. `mine` is pl__block_bytes()
+ * - 1 (all in one block of 32). Row i is rows[i], or first + i when rows is NULL. `mine` is pl__block_bytes()
  * of the thread. */
 void pl__lin_block(const pl__lin_isa *isa, float (*y)[PL__OUTS], const pl_mat *w, int o0, int count, const pl__x *x,
                    const int32_t *rows, int first, int n, unsigned char *mine);

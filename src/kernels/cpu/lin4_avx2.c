@@ -18,6 +18,70 @@ IN __m256i load(const void *p)
     return _mm256_loadu_si256((const __m256i *)p);
 }
 
+/* ---- packing x
+ * ------------------------------------------------------------------------------------------------------ */
+
+typedef struct run {
+    __m128i hi; /* dwords (0, 4), (1, 5), (2, 6), (3, 7) */
+    __m128i lo; /* dwords: bytes 0, 2, 4, 6, then 1, 3, 5, 7 */
+    int e;
+    bool whole;
+} run;
+
+/* As run_integers of lin_pack.c. */
+IN run pack_run(const pl_bf16 *x)
+{
+    const __m128i spread = _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, -1, -1, -1, -1, -1, -1, -1, -1);
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)x);
+    __m128i size = _mm_and_si128(v, _mm_set1_epi16(0x7fff));
+    int top = 0xffff - (_mm_cvtsi128_si32(_mm_minpos_epu16(_mm_xor_si128(size, _mm_set1_epi16(-1)))) & 0xffff);
+    run r = {.e = (top >> 7) - 127};
+    if (top == 0 || r.e < -100 || r.e > 127)
+        return (run){.hi = _mm_setzero_si128(), .lo = _mm_setzero_si128(), .whole = top == 0};
+    __m256 f = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
+    f = _mm256_mul_ps(f, _mm256_castsi256_ps(_mm256_set1_epi32((17 - r.e + 127) << 23)));
+    __m256i n = _mm256_cvttps_epi32(f);
+    r.whole = _mm256_movemask_ps(_mm256_cmp_ps(_mm256_cvtepi32_ps(n), f, _CMP_EQ_OQ)) == 255;
+    __m256i hi = _mm256_srai_epi32(n, 3), lo = _mm256_and_si256(n, _mm256_set1_epi32(7));
+    r.hi = _mm_packs_epi32(_mm256_castsi256_si128(hi), _mm256_extracti128_si256(hi, 1));
+    r.hi = _mm_unpacklo_epi16(r.hi, _mm_unpackhi_epi64(r.hi, r.hi));
+    r.lo = _mm_packs_epi32(_mm256_castsi256_si128(lo), _mm256_extracti128_si256(lo, 1));
+    r.lo = _mm_shuffle_epi8(_mm_packus_epi16(r.lo, r.lo), spread);
+    return r;
+}
+
+bool pl__pack_chunk_avx2(pl__xchunk *to, unsigned char *lo, const pl_bf16 *x)
+{
+    int32_t e[PL__LANES];
+    bool whole = true;
+    __m128i low = _mm_setzero_si128();
+    for (int j = 0; j < PL__LANES; j += 4, x += 32) {
+        run a = pack_run(x), b = pack_run(x + 8), c = pack_run(x + 16), d = pack_run(x + 24);
+        __m128i ab = _mm_unpacklo_epi32(a.hi, b.hi), cd = _mm_unpacklo_epi32(c.hi, d.hi);
+        __m128i ab2 = _mm_unpackhi_epi32(a.hi, b.hi), cd2 = _mm_unpackhi_epi32(c.hi, d.hi);
+        _mm_storeu_si128((__m128i *)(void *)to->hi[0][j], _mm_unpacklo_epi64(ab, cd));
+        _mm_storeu_si128((__m128i *)(void *)to->hi[1][j], _mm_unpackhi_epi64(ab, cd));
+        _mm_storeu_si128((__m128i *)(void *)to->hi[2][j], _mm_unpacklo_epi64(ab2, cd2));
+        _mm_storeu_si128((__m128i *)(void *)to->hi[3][j], _mm_unpackhi_epi64(ab2, cd2));
+        __m128i even_odd = _mm_unpacklo_epi32(a.lo, b.lo), next = _mm_unpacklo_epi32(c.lo, d.lo);
+        __m128i even = _mm_unpacklo_epi64(even_odd, next), odd = _mm_unpackhi_epi64(even_odd, next);
+        _mm_storeu_si128((__m128i *)(void *)to->even[j], even);
+        _mm_storeu_si128((__m128i *)(void *)to->odd[j], odd);
+        low = _mm_or_si128(low, _mm_or_si128(even, odd));
+        whole &= a.whole & b.whole & c.whole & d.whole;
+        e[j] = a.e, e[j + 1] = b.e, e[j + 2] = c.e, e[j + 3] = d.e;
+    }
+    *lo = !_mm_testz_si128(low, low);
+    for (int j = 0; j < PL__LANES; j += 8) {
+        __m256i exponent = _mm256_add_epi32(load(e + j), _mm256_set1_epi32(127 - (*lo ? 18 : 23)));
+        _mm256_storeu_ps(to->scale + j, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
+    }
+    return whole;
+}
+
+/* ---- one row
+ * -------------------------------------------------------------------------------------------------------- */
+
 IN codes decode(__m256i v)
 {
     __asm__("" : "+x"(v)); /* one load, in a register: compilers fold it into both uses */
@@ -45,14 +109,17 @@ IN codes from_words(const __m256i w[4])
                    .odd = _mm256_or_si256(_mm256_srli_epi16(w[1], 8), w[3])};
 }
 
-/* 2^(byte - 127) of two scale bytes, each for the four runs of its block. */
-IN __m256 scales(const unsigned char *two)
+/* 2^(byte - 127) of a chunk's scale bytes 2 * half and 2 * half + 1, each for the four runs of its block. */
+IN __m256 scales(const unsigned char *four, int half)
 {
-    uint16_t v;
-    memcpy(&v, two, 2);
-    const __m256i spread = _mm256_setr_epi32((int)0x00808080, (int)0x00808080, (int)0x00808080, (int)0x00808080,
-                                             0x01808080, 0x01808080, 0x01808080, 0x01808080);
-    return _mm256_castsi256_ps(_mm256_srli_epi32(_mm256_shuffle_epi8(_mm256_set1_epi16((short)v), spread), 1));
+    int32_t v;
+    memcpy(&v, four, 4);
+    const __m256i first = _mm256_setr_epi32((int)0x00808080, (int)0x00808080, (int)0x00808080, (int)0x00808080,
+                                            0x01808080, 0x01808080, 0x01808080, 0x01808080);
+    const __m256i second = _mm256_setr_epi32(0x02808080, 0x02808080, 0x02808080, 0x02808080, 0x03808080, 0x03808080,
+                                             0x03808080, 0x03808080);
+    __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(v), half ? second : first);
+    return _mm256_castsi256_ps(_mm256_srli_epi32(bytes, 1));
 }
 
 IN __m256i dot_hi(const pl__xchunk *x, int half, const __m256i w[4])
@@ -77,22 +144,26 @@ IN __m256 accumulate(__m256 acc, __m256i t, const pl__xchunk *x, int half, __m25
     return _mm256_fmadd_ps(value, ws, acc);
 }
 
-/* One chunk of `outs` neighbouring outputs. */
+/* Chunk c of `outs` neighbouring outputs. */
 IN void row_chunk(int outs, __m256 (*acc)[2], const unsigned char *code, size_t stride, const unsigned char *scale,
-                  size_t scales_stride, const pl__xchunk *x, bool lo)
+                  size_t scales_stride, const pl__xchunk *x, int c, bool lo)
 {
+    pl__ahead(code + (size_t)outs * stride, c, outs);
+    code += (size_t)c * PL__LINE;
+    scale += (size_t)c * 4;
+    x += c;
 #pragma GCC unroll 4
     for (int j = 0; j < outs; j++, code += stride, scale += scales_stride) {
         pl__near(code);
 #pragma GCC unroll 2
         for (int h = 0; h < 2; h++) {
-            codes c = decode(load(code + 32 * h));
+            codes v = decode(load(code + 32 * h));
             __m256i w[4];
-            words(w, c);
+            words(w, v);
             __m256i t = dot_hi(x, 8 * h, w);
             if (lo)
-                t = add_lo(t, x, 8 * h, c);
-            acc[j][h] = accumulate(acc[j][h], t, x, 8 * h, scales(scale + 2 * h));
+                t = add_lo(t, x, 8 * h, v);
+            acc[j][h] = accumulate(acc[j][h], t, x, 8 * h, scales(scale, h));
         }
     }
 }
@@ -129,19 +200,19 @@ IN void row_group(int outs, float *y, const pl_mat *w, int o, const pl__xchunk *
 #pragma GCC unroll 4
     for (int j = 0; j < outs; j++)
         acc[j][0] = acc[j][1] = _mm256_setzero_ps();
-    for (int c = 0; c < whole; c++) {
-        const unsigned char *now = code + (size_t)c * 64, *s = scale + (size_t)c * 4;
-        pl__ahead(code + (size_t)outs * stride, c, outs);
-        if (lo[c])
-            row_chunk(outs, acc, now, stride, s, scales_stride, x + c, true);
-        else
-            row_chunk(outs, acc, now, stride, s, scales_stride, x + c, false);
+    /* Two loops taking turns, not a branch in one: a compiler would work out what both sides share before the
+     * branch, more than the registers hold. */
+    for (int c = 0; c < whole;) {
+        for (; c < whole && !lo[c]; c++)
+            row_chunk(outs, acc, code, stride, scale, scales_stride, x, c, false);
+        for (; c < whole && lo[c]; c++)
+            row_chunk(outs, acc, code, stride, scale, scales_stride, x, c, true);
     }
     if (w->in % PL__CHUNK) {
         unsigned char tail[64], tail_scale[4];
         for (int j = 0; j < outs; j++) {
             copy_tail(tail, tail_scale, w, o + j);
-            row_chunk(1, acc + j, tail, 0, tail_scale, 0, x + whole, lo[whole]);
+            row_chunk(1, acc + j, tail, 0, tail_scale, 0, x + whole, 0, lo[whole]);
         }
     }
 #pragma GCC unroll 4
@@ -167,7 +238,7 @@ IN void widen_chunk(pl__wchunk *to, const unsigned char *code, const unsigned ch
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++)
             _mm256_storeu_si256((__m256i *)(void *)to->hi[i][8 * h], w[i]);
-        _mm256_storeu_ps(to->scale + 8 * h, scales(scale + 2 * h));
+        _mm256_storeu_ps(to->scale + 8 * h, scales(scale, h));
     }
 }
 
@@ -187,6 +258,9 @@ static void widen(pl__wchunk *tile, int j, const pl_mat *w, int o, int from, int
         widen_chunk(tile, tail, tail_scale);
     }
 }
+
+/* ---- several rows
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* One row against the four outputs of a tile: the x of half a chunk stays in registers. */
 IN void tile_chunk(__m256 (*a)[2], const pl__xchunk *x, const pl__wchunk *w, bool lo)
@@ -220,11 +294,11 @@ static void tile_row(float *acc, const pl__xchunk *const *x, const unsigned char
         a[j][0] = _mm256_loadu_ps(acc + j * PL__LANES);
         a[j][1] = _mm256_loadu_ps(acc + j * PL__LANES + 8);
     }
-    for (int c = 0; c < n; c++, tile += PL__TILE) {
-        if (lo[0][c])
-            tile_chunk(a, x[0] + c, tile, true);
-        else
-            tile_chunk(a, x[0] + c, tile, false);
+    for (int c = 0; c < n;) { /* two loops: see row_group */
+        for (; c < n && !lo[0][c]; c++)
+            tile_chunk(a, x[0] + c, tile + c * PL__TILE, false);
+        for (; c < n && lo[0][c]; c++)
+            tile_chunk(a, x[0] + c, tile + c * PL__TILE, true);
     }
 #pragma GCC unroll 4
     for (int j = 0; j < PL__TILE; j++) {
@@ -233,4 +307,5 @@ static void tile_row(float *acc, const pl__xchunk *const *x, const unsigned char
     }
 }
 
-const pl__lin_d8 pl__d8_avx2 = {.tile_rows = 1, .row = row, .widen = widen, .tile = tile_row, .sum = sum};
+const pl__lin_d8 pl__d8_avx2 = {
+    .tile_rows = 1, .pack = pl__pack_chunk_avx2, .row = row, .widen = widen, .tile = tile_row, .sum = sum};

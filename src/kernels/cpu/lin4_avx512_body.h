@@ -98,11 +98,15 @@ IN void load_hi(__m512i x[4], const pl__xchunk *c)
 
 enum { OUTS = 8 }; /* outputs that one row of x is multiplied with at a time */
 
-/* One chunk of `outs` neighbouring outputs. */
+/* Chunk c of `outs` neighbouring outputs, of which `left` inputs. */
 IN void row_chunk(int outs, __m512 *acc, const unsigned char *code, size_t stride, const unsigned char *scale,
-                  size_t scales_stride, const pl__xchunk *x, bool lo, int left)
+                  size_t scales_stride, const pl__xchunk *x, int c, bool lo, int left)
 {
     __m512i xi[4];
+    pl__ahead(code + (size_t)outs * stride, c, outs);
+    code += (size_t)c * PL__LINE;
+    scale += (size_t)c * 4;
+    x += c;
     __m512 xs = _mm512_loadu_ps(x->scale);
     load_hi(xi, x);
 #pragma GCC unroll 8
@@ -111,11 +115,11 @@ IN void row_chunk(int outs, __m512 *acc, const unsigned char *code, size_t strid
         uint32_t four;
         pl__near(code + (size_t)j * stride);
         load_chunk(&v, &four, code + (size_t)j * stride, scale + (size_t)j * scales_stride, left);
-        codes c = decode(v);
-        words(w, c);
+        codes bytes = decode(v);
+        words(w, bytes);
         __m512i t = dot_hi(xi, w);
         if (lo)
-            t = add_lo(t, _mm512_loadu_si512(x->even), _mm512_loadu_si512(x->odd), c);
+            t = add_lo(t, _mm512_loadu_si512(x->even), _mm512_loadu_si512(x->odd), bytes);
         acc[j] = accumulate(acc[j], t, xs, scales(four));
     }
 }
@@ -137,18 +141,16 @@ IN void row_group(int outs, float *y, const pl_mat *w, int o, const pl__xchunk *
 #pragma GCC unroll 8
     for (int j = 0; j < outs; j++)
         acc[j] = _mm512_setzero_ps();
-    for (int c = 0; c < whole; c++) {
-        pl__ahead(code + (size_t)outs * stride, c, outs);
-        if (lo[c])
-            row_chunk(outs, acc, code + (size_t)c * 64, stride, scale + (size_t)c * 4, scales_stride, x + c, true,
-                      PL__CHUNK);
-        else
-            row_chunk(outs, acc, code + (size_t)c * 64, stride, scale + (size_t)c * 4, scales_stride, x + c, false,
-                      PL__CHUNK);
+    /* Two loops taking turns, not a branch in one: a compiler would work out what both sides share before the
+     * branch, more than the registers hold. */
+    for (int c = 0; c < whole;) {
+        for (; c < whole && !lo[c]; c++)
+            row_chunk(outs, acc, code, stride, scale, scales_stride, x, c, false, PL__CHUNK);
+        for (; c < whole && lo[c]; c++)
+            row_chunk(outs, acc, code, stride, scale, scales_stride, x, c, true, PL__CHUNK);
     }
     if (w->in % PL__CHUNK)
-        row_chunk(outs, acc, code + (size_t)whole * 64, stride, scale + (size_t)whole * 4, scales_stride, x + whole,
-                  lo[whole], w->in % PL__CHUNK);
+        row_chunk(outs, acc, code, stride, scale, scales_stride, x, whole, lo[whole], w->in % PL__CHUNK);
 #pragma GCC unroll 8
     for (int j = 0; j < outs; j++) {
         float a[PL__LANES];
@@ -184,9 +186,17 @@ D8_TARGET static void widen(pl__wchunk *tile, int j, const pl_mat *w, int o, int
     }
 }
 
-/* Bit r of lo: row r has a lo in this chunk. */
-IN void tile_chunk(int rows, __m512 (*a)[PL__TILE], const pl__xchunk *const *x, const pl__wchunk *w, int lo)
+/* Bit r: row r has a lo in chunk c. */
+IN int kind_of(const unsigned char *const *lo, int rows, int c)
 {
+    return lo[0][c] | (rows > 1 ? lo[1][c] << 1 : 0);
+}
+
+/* Chunk c of a tile, of that kind. */
+IN void tile_chunk(int rows, __m512 (*a)[PL__TILE], const pl__xchunk *const *xs, int c, const pl__wchunk *w, int kind)
+{
+    const pl__xchunk *x[2] = {xs[0] + c, rows > 1 ? xs[1] + c : NULL};
+    w += c * PL__TILE;
     __m512i xi[2][4];
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++)
@@ -201,7 +211,7 @@ IN void tile_chunk(int rows, __m512 (*a)[PL__TILE], const pl__xchunk *const *x, 
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r++) {
             __m512i t = dot_hi(xi[r], hi);
-            if (lo >> r & 1)
+            if (kind >> r & 1)
                 t = add_lo(t, _mm512_loadu_si512(x[r]->even), _mm512_loadu_si512(x[r]->odd), from_words(hi));
             a[r][j] = accumulate(a[r][j], t, _mm512_loadu_ps(x[r]->scale), ws);
         }
@@ -217,14 +227,15 @@ IN void tile_of(int rows, float *acc, const pl__xchunk *const *x, const unsigned
 #pragma GCC unroll 4
         for (int j = 0; j < PL__TILE; j++)
             a[r][j] = _mm512_loadu_ps(acc + (r * PL__OUTS + j) * PL__LANES);
-    for (int c = 0; c < n; c++, w += PL__TILE) {
-        const pl__xchunk *xc[2] = {x[0] + c, rows > 1 ? x[1] + c : NULL};
-        switch (lo[0][c] | (rows > 1 ? lo[1][c] << 1 : 0)) {
-        case 0: tile_chunk(rows, a, xc, w, 0); break;
-        case 1: tile_chunk(rows, a, xc, w, 1); break;
-        case 2: tile_chunk(rows, a, xc, w, 2); break;
-        default: tile_chunk(rows, a, xc, w, 3); break;
-        }
+    for (int c = 0; c < n;) { /* a loop a kind: see row_group */
+        for (; c < n && kind_of(lo, rows, c) == 0; c++)
+            tile_chunk(rows, a, x, c, w, 0);
+        for (; c < n && kind_of(lo, rows, c) == 1; c++)
+            tile_chunk(rows, a, x, c, w, 1);
+        for (; c < n && rows > 1 && kind_of(lo, rows, c) == 2; c++)
+            tile_chunk(rows, a, x, c, w, 2);
+        for (; c < n && rows > 1 && kind_of(lo, rows, c) == 3; c++)
+            tile_chunk(rows, a, x, c, w, 3);
     }
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++)
@@ -242,4 +253,5 @@ D8_TARGET static void tile_rows(float *acc, const pl__xchunk *const *x, const un
         tile_of(1, acc, x, lo, tile, n);
 }
 
-const pl__lin_d8 D8_TABLE = {.tile_rows = 2, .row = row, .widen = widen, .tile = tile_rows, .sum = sum};
+const pl__lin_d8 D8_TABLE = {
+    .tile_rows = 2, .pack = pl__pack_chunk_avx2, .row = row, .widen = widen, .tile = tile_rows, .sum = sum};

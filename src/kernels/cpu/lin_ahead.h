@@ -1,9 +1,9 @@
 /* Asking for weights before they are read.
  *
- * A row of x is multiplied with several neighbouring outputs at a time, so their weights are read as that many streams in
- * turn. Asked for in this order they come at half the machine's rate, or less where rows are short. So while one group of
- * outputs is used, the next group is asked for in the order of addresses, into the second cache; and each stream shortly
- * before its use, into the first. What was tried: docs/ledger.md, "CPU kernels". */
+ * A row of x is multiplied with several neighbouring outputs at a time, so their weights are read as that many
+ * streams in turn. Asked for in this order they come at half the machine's rate, or less where rows are short. So
+ * while one group of outputs is used, the next group is asked for in the order of addresses, into the second cache;
+ * and each stream shortly before its use, into the first. What was tried: docs/ledger.md, "CPU kernels". */
 #ifndef PL_KERNELS_CPU_LIN_AHEAD_H
 #define PL_KERNELS_CPU_LIN_AHEAD_H
 

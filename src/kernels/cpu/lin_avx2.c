@@ -8,8 +8,6 @@
 
 #define IN static inline __attribute__((always_inline))
 
-enum { OUTS = 4 }; /* outputs that one row of x is multiplied with at a time */
-
 typedef struct pair {
     __m256 even, odd;
 } pair;
@@ -17,6 +15,12 @@ typedef struct pair {
 IN size_t weight_bytes(pl_format f)
 {
     return f == PL_FMT_F32 ? 4 : f == PL_FMT_BF16 ? 2 : 1;
+}
+
+/* Groups of sixteen weights in a cache line. */
+IN int groups_a_line(pl_format f)
+{
+    return f == PL_FMT_F32 ? 1 : f == PL_FMT_BF16 ? 2 : 4;
 }
 
 /* Sixteen bf16 words. */
@@ -68,6 +72,11 @@ IN pair scaled(pair w, __m256 s)
     return (pair){.even = _mm256_mul_ps(w.even, s), .odd = _mm256_mul_ps(w.odd, s)};
 }
 
+IN pair multiply_add(pair x, pair w, pair a)
+{
+    return (pair){.even = _mm256_fmadd_ps(x.even, w.even, a.even), .odd = _mm256_fmadd_ps(x.odd, w.odd, a.odd)};
+}
+
 IN void store(float *to, pair v)
 {
     _mm256_storeu_ps(to, v.even);
@@ -96,73 +105,148 @@ static float sum(const float *acc)
     return tree((pair){.even = _mm256_loadu_ps(acc), .odd = _mm256_loadu_ps(acc + 8)});
 }
 
-/* One line (64 bytes) of weights of each of `outs` neighbouring outputs. An FP8 block's scale goes to x: c16 wants x * w, and
- * powers of two move freely as long as nothing overflows, which pl__lin_block made sure of. */
-IN void row_line(pl_format f, int outs, pair *acc, const unsigned char *q, size_t stride, const unsigned char *scale,
-                 const float *x)
+/* One line (64 bytes) of weights of each of `outs` neighbouring outputs with each of `rows` rows, from input k. An
+ * FP8 block's scale goes to x: c16 wants x * w, and powers of two move freely as long as nothing overflows, which
+ * pl__lin_block made sure of. */
+IN void few_line(pl_format f, int rows, int outs, pair (*acc)[4], const unsigned char *q, size_t stride,
+                 const unsigned char *scale, const float *const *x, size_t k)
 {
     size_t size = weight_bytes(f);
 #pragma GCC unroll 4
-    for (int i = 0; i < 4 / (int)size; i++, q += 16 * size) {
-        pair v = {_mm256_loadu_ps(x + i * 16), _mm256_loadu_ps(x + i * 16 + 8)};
-        if (f == PL_FMT_FP8)
-            v = scaled(v, fp8_scale(scale[i / 2]));
+    for (int i = 0; i < groups_a_line(f); i++, q += 16 * size) {
+        pair v[2];
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r++) {
+            const float *xr = x[r] + k + i * 16;
+            v[r] = (pair){_mm256_loadu_ps(xr), _mm256_loadu_ps(xr + 8)};
+            if (f == PL_FMT_FP8)
+                v[r] = scaled(v[r], fp8_scale(scale[i / 2]));
+        }
 #pragma GCC unroll 4
         for (int j = 0; j < outs; j++) {
             pair w = load16(f, q + (size_t)j * stride);
             if (i == 0)
                 pl__near(q + (size_t)j * stride);
-            acc[j].even = _mm256_fmadd_ps(v.even, w.even, acc[j].even);
-            acc[j].odd = _mm256_fmadd_ps(v.odd, w.odd, acc[j].odd);
+#pragma GCC unroll 2
+            for (int r = 0; r < rows; r++)
+                acc[r][j] = multiply_add(v[r], w, acc[r][j]);
         }
     }
 }
 
 /* The inputs behind the last whole line. */
-IN void row_rest(pl_format f, int outs, pair *acc, const unsigned char *p, size_t stride, const unsigned char *scale,
-                 const float *x, int k, int in)
+IN void few_rest(pl_format f, int rows, int outs, pair (*acc)[4], const unsigned char *p, size_t stride,
+                 const unsigned char *scale, const float *const *x, int k, int in)
 {
-    for (; k < in; k += 16) {
-        pair v = {_mm256_loadu_ps(x + k), _mm256_loadu_ps(x + k + 8)};
-        if (f == PL_FMT_FP8)
-            v = scaled(v, fp8_scale(scale[k / 32]));
+    for (; k < in; k += 16)
+#pragma GCC unroll 4
         for (int j = 0; j < outs; j++) {
             pair w = load_up_to(f, p + (size_t)j * stride + (size_t)k * weight_bytes(f), in - k);
-            acc[j].even = _mm256_fmadd_ps(v.even, w.even, acc[j].even);
-            acc[j].odd = _mm256_fmadd_ps(v.odd, w.odd, acc[j].odd);
+            if (f == PL_FMT_FP8)
+                w = scaled(w, fp8_scale(scale[k / 32]));
+#pragma GCC unroll 2
+            for (int r = 0; r < rows; r++)
+                acc[r][j] =
+                    multiply_add((pair){_mm256_loadu_ps(x[r] + k), _mm256_loadu_ps(x[r] + k + 8)}, w, acc[r][j]);
         }
-    }
 }
 
-IN void row_group(pl_format f, int outs, float *y, const pl_mat *w, int o, const float *x)
+IN void few_group(pl_format f, int rows, int outs, float (*y)[PL__OUTS], int at, const pl_mat *w, int o,
+                  const float *const *x)
 {
     size_t size = weight_bytes(f), stride = (size_t)w->in * size;
     const unsigned char *p = w->data + (size_t)o * stride, *scale = NULL;
     int lines = (int)(stride / PL__LINE), a_line = PL__LINE / (int)size;
-    pair acc[OUTS];
+    pair acc[2][4];
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-    for (int j = 0; j < outs; j++)
-        acc[j] = (pair){_mm256_setzero_ps(), _mm256_setzero_ps()};
+        for (int j = 0; j < outs; j++)
+            acc[r][j] = (pair){_mm256_setzero_ps(), _mm256_setzero_ps()};
     if (f == PL_FMT_FP8)
         scale = w->scale + (size_t)(o / 32) * (((size_t)w->in + 31) / 32);
     for (int line = 0; line < lines; line++) {
         pl__ahead(p + (size_t)outs * stride, line, outs);
-        row_line(f, outs, acc, p + (size_t)line * PL__LINE, stride, f == PL_FMT_FP8 ? scale + line * 2 : NULL,
-                 x + (size_t)line * (size_t)a_line);
+        few_line(f, rows, outs, acc, p + (size_t)line * PL__LINE, stride, f == PL_FMT_FP8 ? scale + line * 2 : NULL, x,
+                 (size_t)line * (size_t)a_line);
     }
-    row_rest(f, outs, acc, p, stride, scale, x, lines * a_line, w->in);
+    few_rest(f, rows, outs, acc, p, stride, scale, x, lines * a_line, w->in);
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-    for (int j = 0; j < outs; j++)
-        y[j] = tree(acc[j]);
+        for (int j = 0; j < outs; j++)
+            y[r][at + j] = tree(acc[r][j]);
 }
 
-IN void row(pl_format f, float *y, const pl_mat *w, int o, int count, const float *x)
+IN void few_of(pl_format f, int rows, int outs, float (*y)[PL__OUTS], const pl_mat *w, int o, int count,
+               const float *const *x)
 {
     int j = 0;
-    for (; j + OUTS <= count; j += OUTS)
-        row_group(f, OUTS, y + j, w, o + j, x);
+    for (; j + outs <= count; j += outs)
+        few_group(f, rows, outs, y, j, w, o + j, x);
     for (; j < count; j++)
-        row_group(f, 1, y + j, w, o + j, x);
+        few_group(f, rows, 1, y, j, w, o + j, x);
+}
+
+/* Inputs k .. end - 1 of one output with three to six rows: the accumulators are twelve registers at most, x is read
+ * from the first cache as it is used. */
+IN void panel_output(pl_format f, int rows, pair *acc, const unsigned char *p, const unsigned char *scale,
+                     const float *const *x, int k, int end)
+{
+    pair a[6];
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++)
+        a[r] = acc[r];
+    for (; k < end; k += 16) {
+        pair w = load_up_to(f, p + (size_t)k * weight_bytes(f), end - k);
+        if (f == PL_FMT_FP8)
+            w = scaled(w, fp8_scale(scale[k / 32]));
+#pragma GCC unroll 6
+        for (int r = 0; r < rows; r++)
+            a[r] = multiply_add((pair){_mm256_loadu_ps(x[r] + k), _mm256_loadu_ps(x[r] + k + 8)}, w, a[r]);
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++)
+        acc[r] = a[r];
+}
+
+/* Three to six rows: panel by panel, so that x stays in the first cache; what follows these outputs is meanwhile
+ * asked for. */
+IN void few_panels(pl_format f, int rows, float (*y)[PL__OUTS], const pl_mat *w, int o, int count,
+                   const float *const *x)
+{
+    size_t size = weight_bytes(f), stride = (size_t)w->in * size;
+    const unsigned char *p = w->data + (size_t)o * stride, *scale = NULL, *next = p + (size_t)count * stride;
+    const float *xr[6];
+    pair acc[PL__OUTS][6];
+    if (f == PL_FMT_FP8)
+        scale = w->scale + (size_t)(o / 32) * (((size_t)w->in + 31) / 32);
+    for (int r = 0; r < rows; r++)
+        xr[r] = x[r];
+    memset(acc, 0, sizeof acc);
+    for (int k = 0; k < w->in; k += PL__PANEL) {
+        int end = w->in - k < PL__PANEL ? w->in : k + PL__PANEL;
+        for (int j = 0; j < count; j++, next += (size_t)(end - k) * size) {
+            pl__ahead_bytes(next, (size_t)(end - k) * size);
+            panel_output(f, rows, acc[j], p + (size_t)j * stride, scale, xr, k, end);
+        }
+    }
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < count; j++)
+            y[r][j] = tree(acc[j][r]);
+}
+
+/* Rows times outputs: as many accumulators as leave registers for x and a weight. */
+IN void few(pl_format f, float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const float *const *x, int rows)
+{
+    switch (rows) {
+    case 1: few_of(f, 1, 4, y, w, o, count, x); break;
+    case 2: few_of(f, 2, 2, y, w, o, count, x); break;
+    case 3: few_panels(f, 3, y, w, o, count, x); break;
+    case 4: few_panels(f, 4, y, w, o, count, x); break;
+    case 5: few_panels(f, 5, y, w, o, count, x); break;
+    default: few_panels(f, 6, y, w, o, count, x); break;
+    }
 }
 
 IN void widen(pl_format f, float *tile, int j, const pl_mat *w, int o, int from, int n)
@@ -228,9 +312,9 @@ static void tile_rows(float *acc, const float *const *x, int rows, const float *
 
 /* The functions of the table: one format each. */
 #define FORMAT(name, format)                                                                                           \
-    static void row_##name(float *y, const pl_mat *w, int o, int count, const float *x)                                \
+    static void few_##name(float(*y)[PL__OUTS], const pl_mat *w, int o, int count, const float *const *x, int rows)    \
     {                                                                                                                  \
-        row(format, y, w, o, count, x);                                                                                \
+        few(format, y, w, o, count, x, rows);                                                                          \
     }                                                                                                                  \
     static void widen_##name(float *t, int j, const pl_mat *w, int o, int from, int n)                                 \
     {                                                                                                                  \
@@ -241,9 +325,10 @@ FORMAT(f32, PL_FMT_F32)
 FORMAT(fp8, PL_FMT_FP8)
 
 const pl__lin_c16 pl__c16_avx2 = {
+    .few_rows = 6,
     .tile_rows = 3,
     .pack = pack,
-    .row = {row_bf16, row_f32, row_fp8},
+    .few = {few_bf16, few_f32, few_fp8},
     .widen = {widen_bf16, widen_f32, widen_fp8},
     .tile = tile_rows,
     .sum = sum,

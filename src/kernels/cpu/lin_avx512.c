@@ -11,6 +11,12 @@ IN size_t weight_bytes(pl_format f)
     return f == PL_FMT_F32 ? 4 : f == PL_FMT_BF16 ? 2 : 1;
 }
 
+/* Groups of sixteen weights in a cache line. */
+IN int groups_a_line(pl_format f)
+{
+    return f == PL_FMT_F32 ? 1 : f == PL_FMT_BF16 ? 2 : 4;
+}
+
 IN __m512 from_fp8(__m128i codes)
 {
     /* E4M3 bits at the float's place are the value times 2^-120; the block's scale sets that right */
@@ -67,77 +73,106 @@ static float sum(const float *acc)
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
-enum { OUTS = 8 }; /* outputs that one row of x is multiplied with at a time */
-
-/* One line (64 bytes) of weights of each of `outs` neighbouring outputs. An FP8 block's scale goes to x: c16 wants x * w, and
- * powers of two move freely as long as nothing overflows, which pl__lin_block made sure of. */
-IN void row_line(pl_format f, int outs, __m512 *acc, const unsigned char *q, size_t stride, const unsigned char *scale,
-                 const float *x)
+/* One line (64 bytes) of weights of each of `outs` neighbouring outputs with each of `rows` rows, from input k. An
+ * FP8 block's scale goes to x: c16 wants x * w, and powers of two move freely as long as nothing overflows, which
+ * pl__lin_block made sure of. */
+IN void few_line(pl_format f, int rows, int outs, __m512 (*acc)[8], const unsigned char *q, size_t stride,
+                 const unsigned char *scale, const float *const *x, size_t k)
 {
     size_t size = weight_bytes(f);
 #pragma GCC unroll 8
     for (int j = 0; j < outs; j++)
         pl__near(q + (size_t)j * stride);
 #pragma GCC unroll 4
-    for (int i = 0; i < 4 / (int)size; i++) {
-        __m512 v = _mm512_loadu_ps(x + i * 16);
-        if (f == PL_FMT_FP8)
-            v = _mm512_mul_ps(v, fp8_scale(scale[i / 2]));
+    for (int i = 0; i < groups_a_line(f); i++) {
+        __m512 v[6];
 #pragma GCC unroll 8
-        for (int j = 0; j < outs; j++)
-            acc[j] = _mm512_fmadd_ps(v, load16(f, q + (size_t)j * stride + (size_t)i * 16 * size), acc[j]);
-    }
-}
-
-/* The inputs behind the last whole line. */
-IN void row_rest(pl_format f, int outs, __m512 *acc, const unsigned char *p, size_t stride, const unsigned char *scale,
-                 const float *x, int k, int in)
-{
-    size_t size = weight_bytes(f);
-    for (; k < in; k += 16) {
-        __m512 v = _mm512_loadu_ps(x + k);
-        if (f == PL_FMT_FP8)
-            v = _mm512_mul_ps(v, fp8_scale(scale[k / 32]));
+        for (int r = 0; r < rows; r++) {
+            v[r] = _mm512_loadu_ps(x[r] + k + i * 16);
+            if (f == PL_FMT_FP8)
+                v[r] = _mm512_mul_ps(v[r], fp8_scale(scale[i / 2]));
+        }
 #pragma GCC unroll 8
         for (int j = 0; j < outs; j++) {
-            const unsigned char *q = p + (size_t)j * stride + (size_t)k * size;
-            acc[j] = _mm512_fmadd_ps(v, in - k < 16 ? load_some(f, q, in - k) : load16(f, q), acc[j]);
+            __m512 w = load16(f, q + (size_t)j * stride + (size_t)i * 16 * size);
+#pragma GCC unroll 8
+            for (int r = 0; r < rows; r++)
+                acc[r][j] = _mm512_fmadd_ps(v[r], w, acc[r][j]);
         }
     }
 }
 
-IN void row_group(pl_format f, int outs, float *y, const pl_mat *w, int o, const float *x)
+/* The inputs behind the last whole line. */
+IN void few_rest(pl_format f, int rows, int outs, __m512 (*acc)[8], const unsigned char *p, size_t stride,
+                 const unsigned char *scale, const float *const *x, int k, int in)
+{
+    for (; k < in; k += 16)
+#pragma GCC unroll 8
+        for (int j = 0; j < outs; j++) {
+            const unsigned char *q = p + (size_t)j * stride + (size_t)k * weight_bytes(f);
+            __m512 w = in - k < 16 ? load_some(f, q, in - k) : load16(f, q);
+            if (f == PL_FMT_FP8)
+                w = _mm512_mul_ps(w, fp8_scale(scale[k / 32]));
+#pragma GCC unroll 8
+            for (int r = 0; r < rows; r++)
+                acc[r][j] = _mm512_fmadd_ps(_mm512_loadu_ps(x[r] + k), w, acc[r][j]);
+        }
+}
+
+IN void few_group(pl_format f, int rows, int outs, float (*y)[PL__OUTS], int at, const pl_mat *w, int o,
+                  const float *const *x)
 {
     size_t size = weight_bytes(f), stride = (size_t)w->in * size;
     const unsigned char *p = w->data + (size_t)o * stride, *scale = NULL;
     int lines = (int)(stride / PL__LINE), a_line = PL__LINE / (int)size;
-    __m512 acc[OUTS];
+    const float *xr[6];
+    __m512 acc[6][8];
 #pragma GCC unroll 8
-    for (int j = 0; j < outs; j++)
-        acc[j] = _mm512_setzero_ps();
+    for (int r = 0; r < rows; r++) {
+        xr[r] = x[r];
+#pragma GCC unroll 8
+        for (int j = 0; j < outs; j++)
+            acc[r][j] = _mm512_setzero_ps();
+    }
     if (f == PL_FMT_FP8)
         scale = w->scale + (size_t)(o / 32) * (((size_t)w->in + 31) / 32);
     for (int line = 0; line < lines; line++) {
         pl__ahead(p + (size_t)outs * stride, line, outs);
-        row_line(f, outs, acc, p + (size_t)line * PL__LINE, stride, f == PL_FMT_FP8 ? scale + line * 2 : NULL,
-                 x + (size_t)line * (size_t)a_line);
+        few_line(f, rows, outs, acc, p + (size_t)line * PL__LINE, stride, f == PL_FMT_FP8 ? scale + line * 2 : NULL, xr,
+                 (size_t)line * (size_t)a_line);
     }
-    row_rest(f, outs, acc, p, stride, scale, x, lines * a_line, w->in);
+    few_rest(f, rows, outs, acc, p, stride, scale, xr, lines * a_line, w->in);
 #pragma GCC unroll 8
-    for (int j = 0; j < outs; j++) {
-        float a[16];
-        _mm512_storeu_ps(a, acc[j]);
-        y[j] = sum(a);
-    }
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int j = 0; j < outs; j++) {
+            float a[16];
+            _mm512_storeu_ps(a, acc[r][j]);
+            y[r][at + j] = sum(a);
+        }
 }
 
-IN void row(pl_format f, float *y, const pl_mat *w, int o, int count, const float *x)
+IN void few_of(pl_format f, int rows, int outs, float (*y)[PL__OUTS], const pl_mat *w, int o, int count,
+               const float *const *x)
 {
     int j = 0;
-    for (; j + OUTS <= count; j += OUTS)
-        row_group(f, OUTS, y + j, w, o + j, x);
+    for (; j + outs <= count; j += outs)
+        few_group(f, rows, outs, y, j, w, o + j, x);
     for (; j < count; j++)
-        row_group(f, 1, y + j, w, o + j, x);
+        few_group(f, rows, 1, y, j, w, o + j, x);
+}
+
+/* Rows times outputs: as many accumulators as leave registers for x and a weight. */
+IN void few(pl_format f, float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const float *const *x, int rows)
+{
+    switch (rows) {
+    case 1: few_of(f, 1, 8, y, w, o, count, x); break;
+    case 2: few_of(f, 2, 8, y, w, o, count, x); break;
+    case 3: few_of(f, 3, 8, y, w, o, count, x); break;
+    case 4: few_of(f, 4, 4, y, w, o, count, x); break;
+    case 5: few_of(f, 5, 4, y, w, o, count, x); break;
+    default: few_of(f, 6, 4, y, w, o, count, x); break;
+    }
 }
 
 IN void widen(pl_format f, float *tile, int j, const pl_mat *w, int o, int from, int n)
@@ -200,9 +235,9 @@ static void tile_rows(float *acc, const float *const *x, int rows, const float *
 
 /* The functions of the table: one format each. */
 #define FORMAT(name, format)                                                                                           \
-    static void row_##name(float *y, const pl_mat *w, int o, int count, const float *x)                                \
+    static void few_##name(float(*y)[PL__OUTS], const pl_mat *w, int o, int count, const float *const *x, int rows)    \
     {                                                                                                                  \
-        row(format, y, w, o, count, x);                                                                                \
+        few(format, y, w, o, count, x, rows);                                                                          \
     }                                                                                                                  \
     static void widen_##name(float *t, int j, const pl_mat *w, int o, int from, int n)                                 \
     {                                                                                                                  \
@@ -213,9 +248,10 @@ FORMAT(f32, PL_FMT_F32)
 FORMAT(fp8, PL_FMT_FP8)
 
 const pl__lin_c16 pl__c16_avx512 = {
+    .few_rows = 6,
     .tile_rows = 6,
     .pack = pack,
-    .row = {row_bf16, row_f32, row_fp8},
+    .few = {few_bf16, few_f32, few_fp8},
     .widen = {widen_bf16, widen_f32, widen_fp8},
     .tile = tile_rows,
     .sum = sum,

@@ -38,7 +38,7 @@ static bool run_integers(int32_t v[8], int *e, const pl_bf16 *x)
     return whole;
 }
 
-static bool pack_chunk(pl__xchunk *to, unsigned char *lo, const pl_bf16 *x, int runs)
+bool pl__pack_runs(pl__xchunk *to, unsigned char *lo, const pl_bf16 *x, int runs)
 {
     int e[PL__LANES] = {0};
     bool fine = true;
@@ -60,12 +60,20 @@ static bool pack_chunk(pl__xchunk *to, unsigned char *lo, const pl_bf16 *x, int 
     return fine;
 }
 
+bool pl__pack_chunk(pl__xchunk *to, unsigned char *lo, const pl_bf16 *x)
+{
+    return pl__pack_runs(to, lo, x, PL__LANES);
+}
+
 /* One row for d8. False when it is not of the form: its chunks are then zero. */
-static bool pack_chunks(pl__xchunk *to, unsigned char *lo, const pl_bf16 *x, int in)
+static bool pack_chunks(const pl__lin_d8 *d8, pl__xchunk *to, unsigned char *lo, const pl_bf16 *x, int in)
 {
     bool fine = true;
-    for (int k = 0, i = 0; k < in; k += PL__CHUNK, i++)
-        fine &= pack_chunk(to + i, lo + i, x + k, in - k < PL__CHUNK ? (in - k) / 8 : PL__LANES);
+    int i = 0;
+    for (; i < in / PL__CHUNK; i++)
+        fine &= d8->pack(to + i, lo + i, x + i * PL__CHUNK);
+    if (in % PL__CHUNK)
+        fine &= pl__pack_runs(to + i, lo + i, x + i * PL__CHUNK, in % PL__CHUNK / 8);
     if (!fine) {
         memset(to, 0, pl__chunks(in) * sizeof *to);
         memset(lo, 0, pl__chunks(in));
@@ -109,7 +117,7 @@ void pl__pack_row(const pl__lin_isa *isa, const pl__x *x, size_t row)
     const pl_bf16 *raw = x->raw + row * x->raw_stride;
     x->plain[row] = 0;
     if (x->c) {
-        x->plain[row] = !pack_chunks(x->c + row * x->c_stride, x->lo + row * x->c_stride, raw, x->in);
+        x->plain[row] = !pack_chunks(isa->d8, x->c + row * x->c_stride, x->lo + row * x->c_stride, raw, x->in);
     } else {
         x->reach[row] = reach_of(raw, x->in);
         isa->c16->pack(x->f + row * x->f_stride, raw, x->in);

@@ -54,7 +54,7 @@ static float sum(const float *acc)
     return a[0];
 }
 
-static void row(pl_format format, float *y, const pl_mat *w, int o, int count, const float *x)
+static void row(pl_format format, float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const float *x)
 {
     for (int j = 0; j < count; j++) {
         float a[PL__LANES] = {0}, v[PL__LANES];
@@ -63,7 +63,7 @@ static void row(pl_format format, float *y, const pl_mat *w, int o, int count, c
             for (int i = 0; i < PL__LANES; i++)
                 a[i] = fmaf(x[k + i], v[i], a[i]);
         }
-        y[j] = sum(a);
+        y[0][j] = sum(a);
     }
 }
 
@@ -145,17 +145,20 @@ static void tile4(float *acc, const pl__xchunk *const *x, const unsigned char *c
                 dot_chunk(acc + (size_t)(r * PL__OUTS + j) * PL__LANES, x[r] + c, lo[r][c], tile + c * PL__TILE + j);
 }
 
-static void row_bf16(float *y, const pl_mat *w, int o, int count, const float *x)
+static void row_bf16(float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const float *const *x, int rows)
 {
-    row(PL_FMT_BF16, y, w, o, count, x);
+    (void)rows; /* 1 */
+    row(PL_FMT_BF16, y, w, o, count, x[0]);
 }
-static void row_f32(float *y, const pl_mat *w, int o, int count, const float *x)
+static void row_f32(float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const float *const *x, int rows)
 {
-    row(PL_FMT_F32, y, w, o, count, x);
+    (void)rows; /* 1 */
+    row(PL_FMT_F32, y, w, o, count, x[0]);
 }
-static void row_fp8(float *y, const pl_mat *w, int o, int count, const float *x)
+static void row_fp8(float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const float *const *x, int rows)
 {
-    row(PL_FMT_FP8, y, w, o, count, x);
+    (void)rows; /* 1 */
+    row(PL_FMT_FP8, y, w, o, count, x[0]);
 }
 static void widen_bf16(float *tile, int j, const pl_mat *w, int o, int from, int n)
 {
@@ -171,11 +174,13 @@ static void widen_fp8(float *tile, int j, const pl_mat *w, int o, int from, int 
 }
 
 const pl__lin_c16 pl__c16_scalar = {
+    .few_rows = 1,
     .tile_rows = 8,
     .pack = pack,
-    .row = {row_bf16, row_f32, row_fp8},
+    .few = {row_bf16, row_f32, row_fp8},
     .widen = {widen_bf16, widen_f32, widen_fp8},
     .tile = tile_rows,
     .sum = sum,
 };
-const pl__lin_d8 pl__d8_scalar = {.tile_rows = 8, .row = row4, .widen = widen4, .tile = tile4, .sum = sum};
+const pl__lin_d8 pl__d8_scalar = {
+    .tile_rows = 8, .pack = pl__pack_chunk, .row = row4, .widen = widen4, .tile = tile4, .sum = sum};

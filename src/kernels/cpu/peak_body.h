@@ -1,5 +1,5 @@
-/* A loop of independent fused multiply-adds. A file that is compiled for an instruction set defines PEAK_FN, PEAK_LANES and
- * PEAK_FMA and so gets its loop; peak.c takes the names only. */
+/* A loop of independent fused multiply-adds. A file that is compiled for an instruction set defines PEAK_FN,
+ * PEAK_LANES and PEAK_FMA and so gets its loop; peak.c takes the names only. */
 #ifndef PL_KERNELS_CPU_PEAK_BODY_H
 #define PL_KERNELS_CPU_PEAK_BODY_H
 
@@ -10,8 +10,8 @@ double pl__peak_fma_neon(int rounds, float *sink);
 #ifdef PEAK_FN
 typedef float peak_vec __attribute__((vector_size(PEAK_LANES * 4)));
 
-/* Twelve chains: two multipliers of latency five keep ten in flight. PEAK_FMA is assembly, since no compiler may contract
- * a * b + c here, and the chains are names, not an array, so that they stay in registers. */
+/* Twelve chains: two multipliers of latency five keep ten in flight. PEAK_FMA is assembly, since no compiler may
+ * contract a * b + c here, and the chains are names, not an array, so that they stay in registers. */
 double PEAK_FN(int rounds, float *sink)
 {
     peak_vec half = {0}, one = {0};
