@@ -215,6 +215,44 @@ static void sorts_agree(pl_kernels *k)
     }
 }
 
+/* A context so long that the scores of few rows fill the scratch: rows come in batches, and nothing shows it. */
+static void batches_do_not_show(void **state)
+{
+    (void)state;
+    enum { N = 700, D = 32, H = 2, R = 11, TOP = 20 };
+    static pl_bf16 key[N * D], q[R * H * D], w[R * H];
+    int32_t list[2][R * TOP], count[2][R];
+    uint64_t mask[2][R * 4];
+    for (int i = 0; i < N * D; i++)
+        key[i] = pl_bf16_from_f32(rng_gauss());
+    for (int i = 0; i < R * H * D; i++)
+        q[i] = pl_bf16_from_f32(rng_gauss());
+    for (int i = 0; i < R * H; i++)
+        w[i] = pl_bf16_from_f32(rng_gauss());
+    ops_launch l;
+    launch_start(&l);
+    launch_span(&l, 0, N - 7, 7);
+    launch_span(&l, 1, 300, R - 7);
+    for (int longer = 0; longer < 2; longer++) {
+        pl_kernel_limits limits = ops_limits();
+        limits.context = longer ? 9000000 : 1000; /* three rows a batch */
+        kit t;
+        assert_true(kit_open(&t, "auto", 2, &limits));
+        store s;
+        store_open(&t.k, &s, key, N, D, 1, 2);
+        pl_lists lists = {list[longer], count[longer], TOP};
+        pl_candidates c = {.mask = mask[longer], .words = 4, .block = 4, .keep = 30};
+        t.k.index_select(&t.k, &lists, TOP, q, w, 1.0f, &s.entries, H, D, &c, NULL, &l.launch);
+        t.k.index_select(&t.k, &lists, TOP, q, w, 1.0f, &s.entries, H, D, NULL, &c, &l.launch);
+        store_close(&s);
+        kit_close(&t);
+    }
+    assert_memory_equal(count[0], count[1], sizeof count[0]);
+    assert_memory_equal(list[0], list[1], sizeof list[0]);
+    assert_memory_equal(mask[0], mask[1], sizeof mask[0]);
+    assert_int_equal(count[0][0], TOP);
+}
+
 static void select_is_a_sort(void **state)
 {
     (void)state;
@@ -262,6 +300,6 @@ int main(void)
 {
     rng_start("index_select");
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_vectors), cmocka_unit_test(test_sorts),
-                                       cmocka_unit_test(select_is_a_sort)};
+                                       cmocka_unit_test(batches_do_not_show), cmocka_unit_test(select_is_a_sort)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
