@@ -27,10 +27,10 @@ typedef void pl_progress_fn(void *arg, const char *what, uint64_t done, uint64_t
 
 /* Open DIR: config.json, model.safetensors.index.json (or a lone model.safetensors), shards. Every tensor is checked
  * against the config's inventory; docs/internals/checkpoint.md lists what is refused. All scale bytes are read once, on
- * up to `threads` threads (a NaN byte, 255, is refused); tensors with bytes outside the exact range are logged once
- * each. The shards stay mapped until close: a file that shrinks meanwhile ends the process (SIGBUS), as with any map.
- * PL_ENOTFOUND, PL_EFORMAT, PL_EIO, PL_ELIMIT, PL_ENOMEM; on failure *checkpoint is NULL. Afterwards the checkpoint is
- * read-only: any thread may call the functions below. */
+ * up to `threads` threads (0: one a processor); a NaN byte, 255, is refused, tensors with bytes outside the exact range
+ * are logged once each. The shards stay mapped until close: a file that shrinks meanwhile ends the process (SIGBUS), as
+ * with any map. PL_ENOTFOUND, PL_EFORMAT, PL_EIO, PL_ELIMIT, PL_ENOMEM; on failure *checkpoint is NULL. Afterwards the
+ * checkpoint is read-only: any thread may call the functions below. */
 pl_status pl_checkpoint_open(pl_checkpoint **checkpoint, const char *dir, int threads, pl_progress_fn *progress,
                              void *arg, pl_error *err);
 void pl_checkpoint_close(pl_checkpoint *checkpoint);

@@ -113,7 +113,7 @@ static pl_status cut(pl_checkpoint *c, job *j, pl_error *err)
 static pl_status run(const job *j, int threads, pl_progress_fn *progress, void *arg, pl_error *err)
 {
     pl_pool *pool;
-    PL_TRY(pl_pool_open(&pool, j->bytes > PIECE ? threads : 1, err));
+    PL_TRY(pl_pool_open(&pool, j->bytes <= PIECE ? 1 : threads > 0 ? threads : pl_cpu_count(), err));
     uint64_t done = 0;
     for (size_t first = 0; first < j->pieces;) {
         size_t last = first;

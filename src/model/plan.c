@@ -31,10 +31,18 @@ pl_kernel_limits pl__model_limits(const pl_config *c, const pl_model_settings *s
     (void)pl__buffers_take(&rows, &count, c, s, NULL); /* only the row count is read */
     int heads_in = c->heads * c->head_dim, group_out = c->o_groups * c->o_lora;
     int engram_in = (c->engram_ngram - 1) * c->engram_heads * c->engram_dim;
-    int ins[] = {c->hidden,    c->q_lora, heads_in / c->o_groups, group_out,
-                 c->moe_inter, engram_in, c->taps * c->hidden,    c->head_dim};
-    int outs[] = {c->vocab_size, heads_in,  c->index_heads * c->index_dim, (c->hc_mult + 1) * c->hidden, group_out,
-                  c->moe_inter,  c->experts};
+    int ins[] = {c->hidden,           c->q_lora,   heads_in / c->o_groups, group_out, c->moe_inter, engram_in,
+                 c->taps * c->hidden, c->head_dim, c->markov_rank};
+    int outs[] = {c->vocab_size,
+                  heads_in,
+                  group_out,
+                  (c->hc_mult + 1) * c->hidden,
+                  c->index_heads * c->index_dim,
+                  c->moe_inter,
+                  c->q_lora,
+                  c->head_dim,
+                  c->experts,
+                  c->draft_experts};
     pl_kernel_limits l = {.rows = rows.rows,
                           .slots = s->slots,
                           .hidden = c->hidden,

@@ -1,6 +1,8 @@
 /* The plan: release figures, settings that contradict the config, and what opening a model really takes. */
 #include "model/support.h"
 
+#include "checkpoint/inventory.h"
+#include "model/internal.h"
 #include "model/plan.h"
 
 #include <malloc.h>
@@ -49,6 +51,41 @@ static void contradictions_name_the_setting(void **state)
         pl_model_settings s = bad[i].s;
         assert_fails(PL_EINVAL, &err, pl_model_settings_resolve(&s, &config, &err));
         assert_string_equal(err.param, bad[i].name);
+    }
+}
+
+/* Every matrix that goes through `lin` fits the limits that scratch is planned from. hc_*_fn has an operation of its
+ * own, and the confidence head is run as two matrices of hidden and Markov columns. */
+static pl_status within_limits(void *arg, const pl_item *item, pl_error *err)
+{
+    (void)err;
+    const pl_kernel_limits *limits = arg;
+    bool matrix = item->role == PL_ROLE_MATRIX && item->part != PL_PART_VISION;
+    if (!matrix || item->dtype == PL_F32 || strstr(item->name, "confidence_head"))
+        return PL_OK;
+    if (item->in > limits->max_in || item->dim[0] > limits->max_out)
+        fail_msg("%s: %lld x %d, planned for %d x %d", item->name, (long long)item->dim[0], item->in, limits->max_out,
+                 limits->max_in);
+    return PL_OK;
+}
+
+static void scratch_is_planned_for_every_matrix(void **state)
+{
+    (void)state;
+    pl_config config;
+    pl_error err;
+    assert_int_equal(pl_config_load(&config, "models/nano/config.json", &err), PL_OK);
+    /* each the widest of the model in turn, as no usual shape has it */
+    int *const field[] = {&config.markov_rank, &config.draft_experts, &config.experts, &config.index_heads,
+                          &config.moe_inter,   &config.q_lora,        &config.o_lora,  &config.head_dim};
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
+        int kept = *field[i];
+        pl_model_settings s = {.threads = 2, .context = 64};
+        *field[i] = 8192 + 32;
+        assert_int_equal(pl_model_settings_resolve(&s, &config, &err), PL_OK);
+        pl_kernel_limits limits = pl__model_limits(&config, &s);
+        assert_int_equal(pl_inventory_each(&config, within_limits, &limits, &err), PL_OK);
+        *field[i] = kept;
     }
 }
 
@@ -105,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_of_the_release_costs_890_bytes),
         cmocka_unit_test(contradictions_name_the_setting),
+        cmocka_unit_test(scratch_is_planned_for_every_matrix),
         cmocka_unit_test(resident_memory_is_the_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
