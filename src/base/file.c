@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +52,7 @@ pl_status pl_file_read(pl_buf *buf, const char *path, pl_error *err)
 {
     int fd = STDIN_FILENO;
     bool own = strcmp(path, "-") != 0;
+    const char *shown = own ? path : "standard input";
     if (own)
         PL_TRY(open_read(path, &fd, err));
     pl_status status = PL_OK;
@@ -59,7 +62,7 @@ pl_status pl_file_read(pl_buf *buf, const char *path, pl_error *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            status = pl_fail(err, PL_EIO, "%s: %s", path, strerror(errno));
+            status = pl_fail(err, PL_EIO, "%s: %s", shown, strerror(errno));
         if (n <= 0)
             break;
         status = pl_buf_add(buf, chunk, (size_t)n, err);
@@ -69,6 +72,42 @@ pl_status pl_file_read(pl_buf *buf, const char *path, pl_error *err)
     if (own)
         close(fd);
     return status;
+}
+
+/* Temporary names where a signal handler may read them: fixed places, because memory may be freed under its eyes. A
+ * name is whole before its place is marked. */
+enum { PLACES = 8 };
+static struct {
+    atomic_bool taken, named;
+    char name[PATH_MAX];
+} places[PLACES];
+
+/* The place of a temporary name, -1 when there is none. */
+static int note_temp(const char *temp)
+{
+    size_t n = strlen(temp) + 1;
+    for (int i = 0; i < PLACES && n <= PATH_MAX; i++)
+        if (!atomic_exchange(&places[i].taken, true)) {
+            memcpy(places[i].name, temp, n);
+            atomic_store(&places[i].named, true);
+            return i;
+        }
+    return -1;
+}
+
+static void forget_temp(int place)
+{
+    if (place < 0)
+        return;
+    atomic_store(&places[place].named, false);
+    atomic_store(&places[place].taken, false);
+}
+
+void pl_file_unlink_temps(void)
+{
+    for (int i = 0; i < PLACES; i++)
+        if (atomic_load(&places[i].named))
+            unlink(places[i].name);
 }
 
 /* What the final name is now. A symbolic link is followed, so that the file it points to is replaced and not the link.
@@ -115,7 +154,7 @@ static pl_status open_target(pl_file_out *out, const char *path, pl_error *err)
 
 pl_status pl_file_create(pl_file_out *out, const char *path, pl_error *err)
 {
-    *out = (pl_file_out){.fd = -1};
+    *out = (pl_file_out){.fd = -1, .place = -1};
     out->path = strdup(path);
     if (!out->path)
         return pl_fail(err, PL_ENOMEM, "%s: no memory for its name", path);
@@ -125,6 +164,7 @@ pl_status pl_file_create(pl_file_out *out, const char *path, pl_error *err)
         return status;
     }
     if (out->temp) {
+        out->place = note_temp(out->temp);
         mode_t mask = umask(0);
         umask(mask);
         (void)fchmod(out->fd, 0666 & ~mask); /* mkostemp makes it private; the final file follows the umask */
@@ -187,9 +227,11 @@ void pl_file_abandon(pl_file_out *out)
         close(out->fd);
     if (out->temp)
         unlink(out->temp);
+    if (out->path) /* a struct that was never created has no place */
+        forget_temp(out->place);
     free(out->temp);
     free(out->path);
-    *out = (pl_file_out){.fd = -1};
+    *out = (pl_file_out){.fd = -1, .place = -1};
 }
 
 pl_status pl_file_put(const char *path, const void *bytes, size_t n, pl_error *err)

@@ -22,6 +22,7 @@ typedef struct pl_file_out {
     int fd;
     char *path; /* final name */
     char *temp; /* name while it is written; NULL for a device or a pipe */
+    int place;  /* where pl_file_unlink_temps finds that name; -1: nowhere */
 } pl_file_out;
 
 pl_status pl_file_create(pl_file_out *out, const char *path, pl_error *err);
@@ -32,6 +33,10 @@ pl_status pl_file_write_at(pl_file_out *out, uint64_t offset, const void *bytes,
 pl_status pl_file_commit(pl_file_out *out, pl_error *err);
 /* Give it up: the temporary file is removed. Safe after commit and on a zeroed struct with fd -1. */
 void pl_file_abandon(pl_file_out *out);
+
+/* Remove the temporary files of all outputs under way. For the handler of a signal that ends the program: it calls
+ * nothing but unlink. Up to 8 outputs at a time are known to it. */
+void pl_file_unlink_temps(void);
 
 /* Create, write, commit. */
 pl_status pl_file_put(const char *path, const void *bytes, size_t n, pl_error *err);

@@ -1,8 +1,10 @@
 /* The program: `paceline COMMAND ...`. Finds the command, reads its settings, runs it, exits with its code. */
+#include "base/file.h"
 #include "base/heap.h"
 #include "cli/cmd.h"
 #include "cli/version.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,10 +83,38 @@ static int print_help(const char *topic)
     return CMD_USAGE;
 }
 
+/* The program ends as the signal says, and leaves nothing half-written behind. */
+static void on_end(int signal_number)
+{
+    pl_file_unlink_temps();
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+static void set_signals(void)
+{
+    /* A reader that goes away and a file at its size limit are errors of write(), reported like any other. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (signal(ends[i], on_end) == SIG_IGN) /* as nohup asks for */
+            signal(ends[i], SIG_IGN);
+}
+
+/* A standard stream that was closed would be the number of the next file opened, and what is printed land in it. The
+ * wrong way round, so that using it stays an error. */
+static void fill_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY); /* takes the lowest free number: fd */
+}
+
 int main(int argc, char **argv)
 {
-    /* A reader that goes away is an error of write(), reported like any other, not a silent death. */
-    signal(SIGPIPE, SIG_IGN);
+    fill_standard_streams();
+    set_signals();
     pl_heap_fix();
     if (argc < 2) {
         print_help(NULL);
