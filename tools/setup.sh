@@ -15,7 +15,7 @@ missing_packages() {
     have_library cmocka || echo "libcmocka-dev: the unit tests"
     command -v python3 >/dev/null 2>&1 || echo "python3: the lean check and some tests' servers and clients"
     command -v clang >/dev/null 2>&1 || echo "clang: the fuzz targets"
-    have_fuzzer || echo "libclang-rt-dev: libFuzzer"
+    have_fuzzer || echo "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev: libFuzzer"
 }
 
 have_library() {
@@ -23,7 +23,7 @@ have_library() {
 }
 
 have_fuzzer() {
-    command -v clang >/dev/null 2>&1 || return 0 # clang brings its own below
+    command -v clang >/dev/null 2>&1 || return 0 # asked again once clang is there
     [ -f "$(clang -print-file-name="libclang_rt.fuzzer-$(uname -m).a")" ] ||
         ls "$(clang -print-resource-dir)"/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1
 }
