@@ -4,14 +4,24 @@
 #include "base/settings.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { IDS_MAX = 4 << 20, FILE_CAP = 64 << 20 };
 
-static pl_status read_list(const char *text, size_t len, int32_t *ids, size_t *count, pl_error *err)
+/* What stands at a byte, for messages. */
+static const char *found_at(const char *text, size_t len, size_t at, char out[16])
+{
+    unsigned char c = at < len ? (unsigned char)text[at] : 0;
+    snprintf(out, 16, at >= len ? "the end" : c > ' ' && c < 0x7f ? "'%c'" : "byte 0x%02x", c);
+    return out;
+}
+
+static pl_status read_list(const char *text, size_t len, const char *where, int32_t *ids, size_t *count, pl_error *err)
 {
     size_t n = 0;
+    char found[16];
     for (size_t at = 0;;) {
         while (at < len && isspace((unsigned char)text[at]))
             at++;
@@ -20,34 +30,37 @@ static pl_status read_list(const char *text, size_t len, int32_t *ids, size_t *c
         for (; at < len && isdigit((unsigned char)text[at]); at++) {
             id = id * 10 + (text[at] - '0');
             if (id > INT32_MAX)
-                return pl_fail_at(err, PL_EINVAL, (int64_t)start, "token ids: the id at byte %zu is past 2147483647",
+                return pl_fail_at(err, PL_EINVAL, (int64_t)start, "%s: the id at byte %zu is past 2147483647", where,
                                   start);
         }
         if (at == start)
-            return pl_fail_at(err, PL_EINVAL, (int64_t)at, "token ids: an id expected at byte %zu", at);
+            return pl_fail_at(err, PL_EINVAL, (int64_t)at, "%s: an id expected at byte %zu, found %s", where, at,
+                              found_at(text, len, at, found));
         ids[n++] = (int32_t)id;
         while (at < len && isspace((unsigned char)text[at]))
             at++;
         if (at == len)
             break;
-        if (text[at++] != ',')
-            return pl_fail_at(err, PL_EINVAL, (int64_t)at - 1, "token ids: a comma expected at byte %zu", at - 1);
+        if (text[at] != ',')
+            return pl_fail_at(err, PL_EINVAL, (int64_t)at, "%s: a comma expected at byte %zu, found %s", where, at,
+                              found_at(text, len, at, found));
+        at++;
     }
     *count = n;
     return PL_OK;
 }
 
-static pl_status read_text(const char *text, size_t len, int32_t **ids, size_t *count, pl_error *err)
+static pl_status read_text(const char *text, size_t len, const char *where, int32_t **ids, size_t *count, pl_error *err)
 {
     size_t room = 1;
     for (size_t i = 0; i < len; i++)
         room += text[i] == ',';
     if (room > IDS_MAX)
-        return pl_fail(err, PL_ELIMIT, "token ids: at most %d expected, found %zu", IDS_MAX, room);
+        return pl_fail(err, PL_ELIMIT, "%s: at most %d token ids expected, found %zu", where, IDS_MAX, room);
     int32_t *list = malloc(room * sizeof *list);
     if (!list)
-        return pl_fail(err, PL_ENOMEM, "token ids: no memory for %zu", room);
-    pl_status status = read_list(text, len, list, count, err);
+        return pl_fail(err, PL_ENOMEM, "%s: no memory for %zu token ids", where, room);
+    pl_status status = read_list(text, len, where, list, count, err);
     if (status == PL_OK)
         *ids = list;
     else
@@ -60,12 +73,13 @@ pl_status pl_ids_parse(const char *text, int32_t **ids, size_t *count, pl_error 
     *ids = NULL;
     *count = 0;
     if (text[0] != '@')
-        return read_text(text, strlen(text), ids, count, err);
+        return read_text(text, strlen(text), "token ids", ids, count, err);
     pl_buf file;
-    pl_buf_init(&file, FILE_CAP, "list of token ids");
+    const char *name = strcmp(text + 1, "-") == 0 ? "standard input" : text + 1;
+    pl_buf_init(&file, FILE_CAP, name);
     pl_status status = pl_file_read(&file, text + 1, err);
     if (status == PL_OK)
-        status = read_text(file.data ? file.data : "", file.len, ids, count, err);
+        status = read_text(file.data ? file.data : "", file.len, name, ids, count, err);
     pl_buf_free(&file);
     return status;
 }

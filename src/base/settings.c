@@ -80,7 +80,8 @@ static bool parse_value(const pl_setting *s, const char *text, pl_setting_value 
     case PL_KIND_SWITCH: return parse_switch(text, &value->integer);
     case PL_KIND_INT: return pl_parse_i64(text, s->imin, s->imax, &value->integer);
     case PL_KIND_REAL:
-        return pl_parse_f64(text, s->fmin, s->fmax, &value->real) && !(s->open && value->real <= s->fmin);
+        return pl_parse_f64(text, s->fmin, s->fmax, &value->real) &&
+               !(s->open && (float)value->real <= (float)s->fmin); /* it is used as a float32: 1e-50 is 0 */
     case PL_KIND_TEXT: return *text != '\0';
     case PL_KIND_CHOICE: return parse_choice(s->choices, text, &value->integer);
     case PL_KIND_IDS: return looks_like_ids(text);

@@ -354,6 +354,8 @@ pl_status pl_config_parse(pl_config *config, const char *json, size_t len, const
         return pl_fail(err, PL_ELIMIT, "%s: %zu bytes, the cap is %d", where, len, PL_MAX_CONFIG_BYTES);
     json_error_t problem;
     json_t *root = json_loadb(json ? json : "", len, JSON_REJECT_DUPLICATES, &problem);
+    if (!root && problem.line < 0)
+        return pl_fail(err, PL_ENOMEM, "%s: no memory to read it", where); /* the reader gives no other sign of it */
     if (!root)
         return pl_fail_at(err, PL_EFORMAT, problem.position, "%s: line %d: %s", where, problem.line, problem.text);
     pl_status status;

@@ -26,14 +26,14 @@ pl_status pl_index_single(pl_index *index, const char *shard, pl_error *err)
     size_t number;
     bool fresh;
     init(index);
-    return pl__names_add(&index->shards, shard, &number, &fresh, err);
+    return pl__names_add(&index->shards, shard, shard, &number, &fresh, err);
 }
 
 pl_status pl_index_add(pl_index *index, const char *name, size_t shard, const char *where, pl_error *err)
 {
     size_t number;
     bool fresh;
-    PL_TRY(pl__names_add(&index->tensors, name, &number, &fresh, err));
+    PL_TRY(pl__names_add(&index->tensors, where, name, &number, &fresh, err));
     if (!fresh) {
         char shown[100];
         pl__printable(name, shown, sizeof shown);
@@ -85,7 +85,7 @@ static pl_status scan_map(pl_index *index, pl__scan *s)
         }
         size_t number;
         bool fresh;
-        PL_TRY(pl__names_add(&index->shards, shard, &number, &fresh, s->err));
+        PL_TRY(pl__names_add(&index->shards, s->where, shard, &number, &fresh, s->err));
         PL_TRY(pl_index_add(index, name, number, s->where, s->err));
     } while (pl__scan_take(s, ','));
     return pl__scan_expect(s, '}');

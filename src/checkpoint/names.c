@@ -64,7 +64,8 @@ static pl_status grow(pl__names *names, pl_error *err)
     return PL_OK;
 }
 
-pl_status pl__names_add(pl__names *names, const char *name, size_t *number, bool *fresh, pl_error *err)
+pl_status pl__names_add(pl__names *names, const char *where, const char *name, size_t *number, bool *fresh,
+                        pl_error *err)
 {
     if (names->slots < 2 * (names->count + 1))
         PL_TRY(grow(names, err));
@@ -72,7 +73,8 @@ pl_status pl__names_add(pl__names *names, const char *name, size_t *number, bool
     *fresh = names->slot[i] == 0;
     if (*fresh) {
         if (names->count == names->max)
-            return pl_fail(err, PL_ELIMIT, "more than %zu %s", names->max, names->text.name);
+            return pl_fail(err, PL_ELIMIT, "%s: expected at most %zu %s, found more", where, names->max,
+                           names->text.name);
         size_t at = names->text.len;
         PL_TRY(pl_buf_add(&names->text, name, strlen(name) + 1, err));
         names->offset[names->count] = (uint32_t)at;

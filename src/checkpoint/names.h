@@ -18,8 +18,9 @@ void pl__names_init(pl__names *names, size_t max, const char *what);
 void pl__names_free(pl__names *names);
 
 /* Add a name of at most PL__MAX_NAME bytes. *number is its number; *fresh is false when it was there already (then
- * nothing changes). PL_ENOMEM, PL_ELIMIT. */
-pl_status pl__names_add(pl__names *names, const char *name, size_t *number, bool *fresh, pl_error *err);
+ * nothing changes). where: the file, for messages. PL_ENOMEM, PL_ELIMIT. */
+pl_status pl__names_add(pl__names *names, const char *where, const char *name, size_t *number, bool *fresh,
+                        pl_error *err);
 
 /* The number of a name, SIZE_MAX when it is not there. */
 size_t pl__names_find(const pl__names *names, const char *name);

@@ -55,7 +55,8 @@ static pl_status scan_type(pl__scan *s, const char *name, pl_st_tensor *t)
         if (strcmp(types[t->type].name, text) == 0)
             return PL_OK;
     char shown[16];
-    snprintf(what, sizeof what, "unknown dtype \"%s\"", pl__printable(text, shown, sizeof shown));
+    snprintf(what, sizeof what, "expected a dtype of the format, found \"%s\"",
+             pl__printable(text, shown, sizeof shown));
     return bad_tensor(s, name, what);
 }
 
@@ -101,8 +102,12 @@ static pl_status scan_tensor(pl__scan *s, const char *name, uint64_t room, pl_st
         PL_TRY(pl__scan_string(s, key, sizeof key));
         PL_TRY(pl__scan_expect(s, ':'));
         unsigned bit = strcmp(key, "dtype") == 0 ? 1 : strcmp(key, "shape") == 0 ? 2 : 4;
-        if (bit == 4 && strcmp(key, "data_offsets") != 0)
-            return bad_tensor(s, name, "a key other than dtype, shape and data_offsets");
+        if (bit == 4 && strcmp(key, "data_offsets") != 0) {
+            char what[96], shown[32];
+            snprintf(what, sizeof what, "expected dtype, shape and data_offsets, found \"%s\"",
+                     pl__printable(key, shown, sizeof shown));
+            return bad_tensor(s, name, what);
+        }
         if (seen & bit)
             return bad_tensor(s, name, "dtype, shape or data_offsets given twice");
         seen |= bit;
@@ -152,7 +157,7 @@ static pl_status store(pl_st_header *header, pl__scan *s, const char *name, cons
 {
     size_t number;
     bool fresh;
-    PL_TRY(pl__names_add(&header->names, name, &number, &fresh, s->err));
+    PL_TRY(pl__names_add(&header->names, s->where, name, &number, &fresh, s->err));
     if (!fresh)
         return bad_tensor(s, name, "listed twice in the header");
     if (number >= header->room) {
@@ -187,7 +192,9 @@ static pl_status scan_header(pl_st_header *header, pl__scan *s, uint64_t room)
             continue;
         }
         pl_st_tensor t;
+        s->tensor = name;
         PL_TRY(scan_tensor(s, name, room, &t));
+        s->tensor = NULL;
         PL_TRY(store(header, s, name, &t));
     } while (pl__scan_take(s, ','));
     PL_TRY(pl__scan_expect(s, '}'));

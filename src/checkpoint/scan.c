@@ -13,8 +13,11 @@ pl_status pl__scan_fail(pl__scan *s, const char *expected)
         unsigned char c = (unsigned char)*s->p;
         snprintf(found, sizeof found, c > 32 && c < 127 ? "'%c'" : "byte 0x%02x", c);
     }
-    return pl_fail_at(s->err, PL_EFORMAT, at, "%s: byte %lld: expected %s, found %s", s->where, (long long)at, expected,
-                      found);
+    char shown[100] = "";
+    if (s->tensor)
+        pl__printable(s->tensor, shown, sizeof shown);
+    return pl_fail_at(s->err, PL_EFORMAT, at, "%s: %s%s%sbyte %lld: expected %s, found %s", s->where,
+                      s->tensor ? "tensor " : "", shown, s->tensor ? ": " : "", (long long)at, expected, found);
 }
 
 static void skip_space(pl__scan *s)

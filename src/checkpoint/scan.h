@@ -7,11 +7,12 @@
 
 typedef struct pl__scan {
     const char *start, *p, *end;
-    const char *where; /* the file, for messages */
+    const char *where;  /* the file, for messages */
+    const char *tensor; /* the tensor whose entry is read, for messages; NULL: none */
     pl_error *err;
 } pl__scan;
 
-/* Failure at the current byte: "WHERE: byte N: expected EXPECTED". PL_EFORMAT. */
+/* Failure at the current byte: "WHERE: tensor NAME: byte N: expected EXPECTED, found BYTE". PL_EFORMAT. */
 pl_status pl__scan_fail(pl__scan *s, const char *expected);
 
 /* Skip white space; is the next byte c? Then step over it. */

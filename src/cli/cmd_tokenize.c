@@ -9,16 +9,16 @@
  *   --jsonl                    a JSON array of ids a line     {"s": TEXT} a line
  *   --no-special               everything is plain text       tokens marked special are left out */
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/num.h"
 #include "cli/cmd.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 
-enum { INPUT_CAP = 1 << 30, OUTPUT_FLUSH = 1 << 16, ID_DIGITS = 11 };
+enum { INPUT_CAP = 1 << 30, OUTPUT_FLUSH = 1 << 16 };
 
 typedef struct job {
     const pl_settings *settings;
@@ -36,7 +36,8 @@ static pl_status bad_line(const job *j, pl_error *err, const char *what)
 {
     if (j->line == 0)
         return pl_fail(err, PL_EINVAL, "%s", what);
-    return pl_fail(err, PL_EINVAL, "%s, line %zu: %s", pl_set_text(j->settings, PL_SET_JSONL), j->line, what);
+    const char *file = pl_set_text(j->settings, PL_SET_JSONL);
+    return pl_fail(err, PL_EINVAL, "%s, line %zu: %s", strcmp(file, "-") == 0 ? "standard input" : file, j->line, what);
 }
 
 static pl_status put_ids(job *j, pl_error *err)
@@ -59,9 +60,13 @@ static pl_status encode_one(job *j, const char *text, size_t len, pl_error *err)
 static pl_status add_id(job *j, const json_t *value, pl_error *err)
 {
     json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
-    if (id < 0 || id >= pl_tokenizer_size(j->tok))
-        return bad_line(j, err, "expected token ids, found something else or an id the tokenizer lacks");
-    return pl_ids_push(&j->ids, (int32_t)id, err);
+    if (id >= 0 && id < pl_tokenizer_size(j->tok))
+        return pl_ids_push(&j->ids, (int32_t)id, err);
+    char what[128], *found = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+    snprintf(what, sizeof what, "expected token ids from 0 to %d, found %.40s", (int)pl_tokenizer_size(j->tok) - 1,
+             found ? found : "something else");
+    free(found);
+    return bad_line(j, err, what);
 }
 
 static pl_status ids_from_json(job *j, const char *text, size_t len, pl_error *err)
@@ -69,7 +74,10 @@ static pl_status ids_from_json(job *j, const char *text, size_t len, pl_error *e
     json_error_t why;
     json_t *array = json_loadb(text, len, 0, &why), *value;
     size_t i;
-    pl_status status = json_is_array(array) ? PL_OK : bad_line(j, err, "expected a JSON array of token ids");
+    char what[256] = "expected a JSON array of token ids";
+    if (!array)
+        snprintf(what + strlen(what), sizeof what - strlen(what), ": %s", why.text);
+    pl_status status = json_is_array(array) ? PL_OK : bad_line(j, err, what);
     json_array_foreach(array, i, value)
     {
         if (status == PL_OK)
@@ -86,16 +94,15 @@ static pl_status ids_from_words(job *j, const char *text, size_t len, pl_error *
             at++;
             continue;
         }
-        char word[ID_DIGITS + 1] = {0};
-        size_t n = 0;
-        while (at < len && text[at] >= '0' && text[at] <= '9' && n < ID_DIGITS)
-            word[n++] = text[at++];
-        int64_t id;
-        if (!pl_parse_i64(word, 0, pl_tokenizer_size(j->tok) - 1, &id))
-            return pl_fail_at(err, PL_EINVAL, (int64_t)at,
+        size_t start = at;
+        int64_t id = 0, top = pl_tokenizer_size(j->tok) - 1;
+        for (; at < len && text[at] >= '0' && text[at] <= '9' && id <= top; at++)
+            id = id * 10 + (text[at] - '0');
+        if (at == start || id > top)
+            return pl_fail_at(err, PL_EINVAL, (int64_t)start,
                               "expected ids from 0 to %d separated by commas or blanks, found something else at "
                               "offset %zu",
-                              (int)pl_tokenizer_size(j->tok) - 1, at - n);
+                              (int)top, start);
         PL_TRY(pl_ids_push(&j->ids, (int32_t)id, err));
     }
     return PL_OK;
@@ -142,8 +149,11 @@ static pl_status encode_line(job *j, const char *line, size_t len, pl_error *err
     json_error_t why;
     json_t *object = json_loadb(line, len, JSON_ALLOW_NUL, &why);
     const json_t *text = json_object_get(object, "s");
+    char what[256] = "expected a JSON object {\"s\": TEXT} in UTF-8";
+    if (!object)
+        snprintf(what + strlen(what), sizeof what - strlen(what), ": %s", why.text);
     pl_status status = json_is_string(text) ? encode_one(j, json_string_value(text), json_string_length(text), err)
-                                            : bad_line(j, err, "expected a JSON object {\"s\": TEXT} in UTF-8");
+                                            : bad_line(j, err, what);
     json_decref(object);
     return status;
 }

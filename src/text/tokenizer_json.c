@@ -197,7 +197,9 @@ pl_status pl_tokenizer_parse(pl_tokenizer **out, const char *json, size_t len, c
     pl__tokfile f = {.tok = tok, .where = where, .err = err};
     f.root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
     pl_status status = PL_OK;
-    if (!f.root)
+    if (!f.root && why.line < 0) /* the reader gives no other sign of it */
+        status = pl_fail(err, PL_ENOMEM, "%s: no memory to read it", where);
+    else if (!f.root)
         status = pl__tokfile_bad(&f, "not JSON: %s (line %d, column %d)", why.text, why.line, why.column);
     if (status == PL_OK)
         status = check_options(&f);

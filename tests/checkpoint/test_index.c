@@ -101,6 +101,7 @@ static void refuses_too_many_shards(void **state)
         assert_int_equal(pl_buf_addf(&text, NULL, "%s\"t%d\":\"s%d.safetensors\"", i ? "," : "", i, i), PL_OK);
     assert_int_equal(pl_buf_adds(&text, "}}", NULL), PL_OK);
     assert_fails(PL_ELIMIT, &err, pl_index_parse(&x, text.data, text.len, "index", &err));
+    assert_string_equal(err.message, "index: expected at most 4096 shards, found more");
     pl_buf_free(&text);
 }
 

@@ -75,6 +75,13 @@ class Tokenize(cli.Case):
         self.fails(2, "tokenize", "--jsonl", self.write("m.jsonl", '{"s": "\\ud800"}\n'), says="line 1")
         for text in ("8192", "-1", "1;2", "1.5", "[1, 8192]", "[\"1\"]", "[1", "99999999999999999999"):
             self.fails(2, "tokenize", "--decode", "--text", self.write("ids", text), says="ids")
+        self.fails(2, "tokenize", "--decode", "[1, 8192]", says=["0 to 8191", "8192"])
+
+    def test_one_number_is_one_id_however_it_is_spelled(self):
+        end = self.ok("tokenize", "--decode", "1").stdout
+        self.assertEqual(self.ok("tokenize", "--decode", "0" * 40 + "1").stdout, end)
+        self.assertEqual(self.ok("tokenize", "--decode", "00000000000,000000000001").stdout,
+                         self.ok("tokenize", "--decode", "0").stdout + end)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ class Usage(cli.Case):
         for words, says in (
             (["run", "--temperature", "3", "x"], ["--temperature", "from 0 to 2", '"3"']),
             (["run", "--top-p", "0", "x"], ["--top-p", "above 0"]),
+            (["run", "--top-p", "1e-50", "x"], ["--top-p", "above 0", '"1e-50"']),
             (["run", "--max-tokens", "none", "x"], ["--max-tokens", '"none"']),
             (["run", "--seed", "1.5", "x"], ["--seed", '"1.5"']),
             (["run", "--bogus"], ["--bogus"]),
