@@ -236,9 +236,8 @@ int cmd_serve(const pl_settings *settings)
         code = run(settings, &l, name, &set);
     else
         pl_log(PL_LOG_ERROR, "no memory for the model's name");
-    if (l.done) { /* else the loading thread still reads it */
+    free(name);
+    if (l.done) /* else the loading thread still reads it */
         free(dir);
-        free(name);
-    }
     return code;
 }

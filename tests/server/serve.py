@@ -222,7 +222,12 @@ class Case(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
+        # A sanitizer's findings are the exit code too.
+        code = cls.server.stop()
+        said = cls.server.errors()
         cls.server.close()
+        if code != 0:
+            raise AssertionError(f"the server ended with {code}: {said[-6000:]}")
 
     def check_error(self, reply, status, param=None, code=None, kind="invalid_request_error"):
         self.assertEqual(reply.status, status, reply.body)
