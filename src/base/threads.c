@@ -1,5 +1,7 @@
 #include "base/threads.h"
 
+#include "base/thread.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -110,7 +112,7 @@ pl_status pl_pool_open(pl_pool **out, int threads, pl_error *err)
         int rc = ENOMEM;
         if (arg) {
             *arg = (worker_arg){.pool = pool, .thread = i};
-            rc = pthread_create(&workers[i - 1], NULL, worker_main, arg);
+            rc = pl_thread_start(&workers[i - 1], worker_main, arg);
         }
         if (rc) {
             free(arg);

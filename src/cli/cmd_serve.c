@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/num.h"
+#include "base/thread.h"
 #include "server/server.h"
 #include "text/chat.h"
 
@@ -180,7 +181,7 @@ static int run(const pl_settings *settings, loader *l, const char *name, const s
     int code = CMD_FAILED;
     if (print_address(s.host, pl_server_port(server), &err) != PL_OK)
         code = cmd_fail(settings, &err);
-    else if (pthread_create(&l->thread, NULL, load, l) != 0)
+    else if (pl_thread_start(&l->thread, load, l) != 0)
         pl_log(PL_LOG_ERROR, "the loading thread did not start");
     else
         code = wait_for_end(settings, l, server, name, set);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/sha256.h"
+#include "base/thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -159,7 +160,7 @@ pl_status pl_engine_open(pl_engine **out, const pl_target *target, const pl_engi
     pl_status status = pl_sampler_open(&e->sampler, target->vocab, "auto", err);
     if (status == PL_OK)
         status = pl_history_open(&e->history, target->vocab, err);
-    int rc = status == PL_OK ? pthread_create(&e->thread, NULL, engine_main, e) : 0;
+    int rc = status == PL_OK ? pl_thread_start(&e->thread, engine_main, e) : 0;
     if (rc)
         status = pl_fail(err, PL_ENOMEM, "the engine's thread did not start: %s", strerror(rc));
     if (status != PL_OK) {

@@ -1,6 +1,8 @@
 /* The thread that turns request bodies into calls. */
 #include "server/exchange.h"
 
+#include "base/thread.h"
+
 #include <errno.h>
 #include <event2/event.h>
 #include <stdlib.h>
@@ -100,7 +102,7 @@ pl_status pl__prepare_open(pl__prepare **out, struct event_base *base, pl_error 
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     p->done_event = event_new(base, -1, EV_PERSIST, deliver, p);
-    int rc = p->done_event ? pthread_create(&p->thread, NULL, work, p) : ENOMEM;
+    int rc = p->done_event ? pl_thread_start(&p->thread, work, p) : ENOMEM;
     if (rc) {
         if (p->done_event)
             event_free(p->done_event);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 #include <event2/event.h>
 #include <event2/thread.h>
@@ -145,7 +146,7 @@ static pl_status start(pl_server *s, const pl_server_settings *settings, pl_erro
     PL_TRY(pl_http_open(&s->http, s->base, settings->host, settings->port, body_max, &pl_http_default_times, &handler,
                         err));
     PL_TRY(pl__prepare_open(&s->prepare, s->base, err));
-    int rc = pthread_create(&s->thread, NULL, network_main, s);
+    int rc = pl_thread_start(&s->thread, network_main, s);
     return rc ? pl_fail(err, PL_ENOMEM, "the network thread did not start: %s", strerror(rc)) : PL_OK;
 }
 

@@ -83,6 +83,8 @@ class Resident(unittest.TestCase):
     def test_a_short_context_with_two_threads(self):
         self.check("--context", 1024, "--threads", 2)
 
+
+class TokenMap(unittest.TestCase):
     def test_the_token_map_is_kept_where_it_is_said(self):
         with tempfile.TemporaryDirectory(prefix="paceline-test-") as folder:
             cache = pathlib.Path(folder) / "maps"
