@@ -142,10 +142,17 @@ static bool block_few(const pl__lin_isa *isa, float (*y)[PL__OUTS], const pl_mat
                       const int32_t *rows, int first, int n, int top)
 {
     if (w->format == PL_FMT_FP4) {
-        size_t at = row_at(rows, first, 0) * x->c_stride;
-        if (n == 1)
-            isa->d8->row(y[0], w, o0, count, x->c + at, x->lo + at);
-        return n == 1;
+        const pl__xchunk *xc[PL__LANES];
+        const unsigned char *lo[PL__LANES];
+        if (n > isa->d8->few_rows)
+            return false;
+        for (int i = 0; i < n; i++) {
+            size_t at = row_at(rows, first, i) * x->c_stride;
+            xc[i] = x->c + at;
+            lo[i] = x->lo + at;
+        }
+        isa->d8->few(y, w, o0, count, xc, lo, n);
+        return true;
     }
     if (n > isa->c16->few_rows || !within_reach(w, x, rows, first, n, top))
         return false;
@@ -241,7 +248,9 @@ static void lin_blocks(const lin_job *job, int block, int row0, int n, int threa
 static void lin_task(void *arg, size_t task, int thread)
 {
     const lin_job *job = arg;
-    int rb = (int)(task % (size_t)job->row_blocks), ob = (int)(task / (size_t)job->row_blocks) * job->per_task;
+    /* rows stay, outputs go by: a block of rows is packed x of a megabyte, which the caches keep */
+    size_t spans = (size_t)((job->out_blocks + job->per_task - 1) / job->per_task);
+    int rb = (int)(task / spans), ob = (int)(task % spans) * job->per_task;
     int row0 = (int)((int64_t)job->rows * rb / job->row_blocks);
     int row1 = (int)((int64_t)job->rows * (rb + 1) / job->row_blocks);
     int end = ob + job->per_task < job->out_blocks ? ob + job->per_task : job->out_blocks;

@@ -67,7 +67,7 @@ typedef struct pl__x {
     unsigned char *plain; /* [rows]: not E4M3 times powers of two (NaN, say): left to lin_plain.c */
 } pl__x;
 
-/* What one instruction set does. `few` (d8: `row`) multiplies up to few_rows packed rows with outputs o .. o + count -
+/* What one instruction set does. `few` multiplies up to few_rows packed rows with outputs o .. o + count -
  * 1 (at most PL__OUTS) of a matrix, weights read once from beginning to end: for launches that memory
  * bounds. `widen` brings `n` inputs from `from` (d8: n chunks from chunk `from`) of one output into column j of a
  * tile, zeros where the inputs end; `tile` adds rows x PL__TILE products over a panel to acc[row * PL__OUTS * 16 + j
@@ -83,9 +83,10 @@ typedef struct pl__lin_c16 {
 } pl__lin_c16;
 
 typedef struct pl__lin_d8 {
-    int tile_rows;
+    int few_rows, tile_rows;
     bool (*pack)(pl__xchunk *to, unsigned char *lo, const pl_bf16 *x); /* one whole chunk; false: not of the form */
-    void (*row)(float *y, const pl_mat *w, int o, int count, const pl__xchunk *x, const unsigned char *lo);
+    void (*few)(float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const pl__xchunk *const *x,
+                const unsigned char *const *lo, int rows);
     void (*widen)(pl__wchunk *tile, int j, const pl_mat *w, int o, int from, int n); /* tile [n][4] */
     void (*tile)(float *acc, const pl__xchunk *const *x, const unsigned char *const *lo, int rows,
                  const pl__wchunk *tile, int n);

@@ -220,13 +220,63 @@ IN void row_group(int outs, float *y, const pl_mat *w, int o, const pl__xchunk *
         y[j] = tree(acc[j][0], acc[j][1]);
 }
 
-static void row(float *y, const pl_mat *w, int o, int count, const pl__xchunk *x, const unsigned char *lo)
+/* Chunk c of one output with two or three rows. */
+IN void rows_chunk(int rows, __m256 (*acc)[2], const unsigned char *code, const unsigned char *scale,
+                   const pl__xchunk *const *x, const unsigned char *const *lo, int c)
+{
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; h++) {
+        __m256i w[4];
+        words(w, decode(load(code + 32 * h)));
+        __m256 ws = scales(scale, h);
+#pragma GCC unroll 3
+        for (int r = 0; r < rows; r++) {
+            __m256i t = dot_hi(x[r] + c, 8 * h, w);
+            if (lo[r][c])
+                t = add_lo(t, x[r] + c, 8 * h, from_words(w));
+            acc[r][h] = accumulate(acc[r][h], t, x[r] + c, 8 * h, ws);
+        }
+    }
+}
+
+IN void rows_output(int rows, float (*y)[PL__OUTS], int at, const pl_mat *w, int o, const pl__xchunk *const *x,
+                    const unsigned char *const *lo)
+{
+    size_t stride = (size_t)w->in / 2;
+    const unsigned char *code = w->data + (size_t)o * stride, *scale = w->scale + (size_t)o * ((size_t)w->in / 32);
+    const unsigned char *next = code + OUTS * stride;
+    int whole = w->in / PL__CHUNK;
+    __m256 acc[3][2];
+#pragma GCC unroll 3
+    for (int r = 0; r < rows; r++)
+        acc[r][0] = acc[r][1] = _mm256_setzero_ps();
+    for (int c = 0; c < whole; c++) {
+        pl__ahead(next, c, 1);
+        rows_chunk(rows, acc, code + (size_t)c * PL__LINE, scale + (size_t)c * 4, x, lo, c);
+    }
+    if (w->in % PL__CHUNK) {
+        unsigned char tail[64], tail_scale[4];
+        copy_tail(tail, tail_scale, w, o);
+        rows_chunk(rows, acc, tail, tail_scale, x, lo, whole);
+    }
+#pragma GCC unroll 3
+    for (int r = 0; r < rows; r++)
+        y[r][at] = tree(acc[r][0], acc[r][1]);
+}
+
+static void few(float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const pl__xchunk *const *x,
+                const unsigned char *const *lo, int rows)
 {
     int j = 0;
-    for (; j + OUTS <= count; j += OUTS)
-        row_group(OUTS, y + j, w, o + j, x, lo);
+    for (; rows == 1 && j + OUTS <= count; j += OUTS)
+        row_group(OUTS, y[0] + j, w, o + j, x[0], lo[0]);
     for (; j < count; j++)
-        row_group(1, y + j, w, o + j, x, lo);
+        if (rows == 1)
+            row_group(1, y[0] + j, w, o + j, x[0], lo[0]);
+        else if (rows == 2)
+            rows_output(2, y, j, w, o + j, x, lo);
+        else
+            rows_output(3, y, j, w, o + j, x, lo);
 }
 
 IN void widen_chunk(pl__wchunk *to, const unsigned char *code, const unsigned char *scale)
@@ -308,4 +358,11 @@ static void tile_row(float *acc, const pl__xchunk *const *x, const unsigned char
 }
 
 const pl__lin_d8 pl__d8_avx2 = {
-    .tile_rows = 1, .pack = pl__pack_chunk_avx2, .row = row, .widen = widen, .tile = tile_row, .sum = sum};
+    .few_rows = 3,
+    .tile_rows = 1,
+    .pack = pl__pack_chunk_avx2,
+    .few = few,
+    .widen = widen,
+    .tile = tile_row,
+    .sum = sum,
+};

@@ -159,13 +159,89 @@ IN void row_group(int outs, float *y, const pl_mat *w, int o, const pl__xchunk *
     }
 }
 
-D8_TARGET static void row(float *y, const pl_mat *w, int o, int count, const pl__xchunk *x, const unsigned char *lo)
+/* Chunk c of two neighbouring outputs with two to six rows. */
+IN void pair_chunk(int rows, __m512 (*acc)[2], const unsigned char *code, size_t stride, const unsigned char *scale,
+                   size_t scales_stride, const pl__xchunk *const *x, const unsigned char *const *lo, int c, int left)
+{
+    __m512i w[2][4];
+    __m512 ws[2];
+    pl__ahead(code + OUTS * stride, c, 2);
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; j++) {
+        __m512i v;
+        uint32_t four;
+        const unsigned char *at = code + (size_t)j * stride + (size_t)c * PL__LINE;
+        pl__near(at);
+        load_chunk(&v, &four, at, scale + (size_t)j * scales_stride + (size_t)c * 4, left);
+        words(w[j], decode(v));
+        ws[j] = scales(four);
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) {
+        const pl__xchunk *xc = x[r] + c;
+        __m512i xi[4];
+        load_hi(xi, xc);
+        __m512i t = dot_hi(xi, w[0]), u = dot_hi(xi, w[1]);
+        if (lo[r][c]) {
+            __m512i even = _mm512_loadu_si512(xc->even), odd = _mm512_loadu_si512(xc->odd);
+            t = add_lo(t, even, odd, from_words(w[0]));
+            u = add_lo(u, even, odd, from_words(w[1]));
+        }
+        __m512 xs = _mm512_loadu_ps(xc->scale);
+        acc[r][0] = accumulate(acc[r][0], t, xs, ws[0]);
+        acc[r][1] = accumulate(acc[r][1], u, xs, ws[1]);
+    }
+}
+
+/* Outputs o and o + 1 (the same one twice at a block's end: then the second result is not stored). */
+IN void pair_group(int rows, float (*y)[PL__OUTS], int at, int outs, const pl_mat *w, int o, const pl__xchunk *const *x,
+                   const unsigned char *const *lo)
+{
+    size_t stride = (size_t)w->in / 2, scales_stride = (size_t)w->in / 32;
+    const unsigned char *code = w->data + (size_t)o * stride, *scale = w->scale + (size_t)o * scales_stride;
+    int whole = w->in / PL__CHUNK;
+    const pl__xchunk *xr[6];
+    const unsigned char *lr[6];
+    __m512 acc[6][2];
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) {
+        xr[r] = x[r];
+        lr[r] = lo[r];
+        acc[r][0] = acc[r][1] = _mm512_setzero_ps();
+    }
+    if (outs == 1)
+        stride = scales_stride = 0;
+    for (int c = 0; c < whole; c++)
+        pair_chunk(rows, acc, code, stride, scale, scales_stride, xr, lr, c, PL__CHUNK);
+    if (w->in % PL__CHUNK)
+        pair_chunk(rows, acc, code, stride, scale, scales_stride, xr, lr, whole, w->in % PL__CHUNK);
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < outs; j++) {
+            float a[PL__LANES];
+            _mm512_storeu_ps(a, acc[r][j]);
+            y[r][at + j] = sum(a);
+        }
+}
+
+D8_TARGET static void few(float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const pl__xchunk *const *x,
+                          const unsigned char *const *lo, int rows)
 {
     int j = 0;
-    for (; j + OUTS <= count; j += OUTS)
-        row_group(OUTS, y + j, w, o + j, x, lo);
-    for (; j < count; j++)
-        row_group(1, y + j, w, o + j, x, lo);
+    for (; rows == 1 && j + OUTS <= count; j += OUTS)
+        row_group(OUTS, y[0] + j, w, o + j, x[0], lo[0]);
+    for (; rows == 1 && j < count; j++)
+        row_group(1, y[0] + j, w, o + j, x[0], lo[0]);
+    for (int n; j < count; j += n) {
+        n = count - j > 1 ? 2 : 1;
+        switch (rows) {
+        case 2: pair_group(2, y, j, n, w, o + j, x, lo); break;
+        case 3: pair_group(3, y, j, n, w, o + j, x, lo); break;
+        case 4: pair_group(4, y, j, n, w, o + j, x, lo); break;
+        case 5: pair_group(5, y, j, n, w, o + j, x, lo); break;
+        default: pair_group(6, y, j, n, w, o + j, x, lo); break;
+        }
+    }
 }
 
 D8_TARGET static void widen(pl__wchunk *tile, int j, const pl_mat *w, int o, int from, int n)
@@ -254,4 +330,11 @@ D8_TARGET static void tile_rows(float *acc, const pl__xchunk *const *x, const un
 }
 
 const pl__lin_d8 D8_TABLE = {
-    .tile_rows = 2, .pack = pl__pack_chunk_avx2, .row = row, .widen = widen, .tile = tile_rows, .sum = sum};
+    .few_rows = 6,
+    .tile_rows = 2,
+    .pack = pl__pack_chunk_avx2,
+    .few = few,
+    .widen = widen,
+    .tile = tile_rows,
+    .sum = sum,
+};

@@ -91,8 +91,12 @@ IN void row_chunk(float32x4_t acc[4], const unsigned char *code, const unsigned 
     }
 }
 
-static void row(float *y, const pl_mat *w, int o, int count, const pl__xchunk *x, const unsigned char *lo)
+static void row(float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const pl__xchunk *const *xs,
+                const unsigned char *const *los, int rows)
 {
+    (void)rows; /* 1 */
+    const pl__xchunk *x = xs[0];
+    const unsigned char *lo = los[0];
     size_t stride = (size_t)w->in / 2, scales_stride = (size_t)w->in / 32;
     int whole = w->in / PL__CHUNK, rest = w->in % PL__CHUNK / 32;
     for (int j = 0; j < count; j++) {
@@ -111,7 +115,7 @@ static void row(float *y, const pl_mat *w, int o, int count, const pl__xchunk *x
             row_chunk(acc, code + whole * 64, scale + whole * 4, x + whole, lo[whole], rest);
         for (int b = 0; b < 4; b++)
             vst1q_f32(a + 4 * b, acc[b]);
-        y[j] = sum(a);
+        y[0][j] = sum(a);
     }
 }
 
@@ -164,9 +168,10 @@ static void tile_row(float *acc, const pl__xchunk *const *x, const unsigned char
 }
 
 const pl__lin_d8 pl__d8_neon = {
+    .few_rows = 1,
     .tile_rows = 1,
     .pack = pl__pack_chunk,
-    .row = row,
+    .few = row,
     .widen = widen,
     .tile = tile_row,
     .sum = sum,

@@ -117,16 +117,18 @@ static void dot_chunk(float a[PL__LANES], const pl__xchunk *x, bool lo, const pl
     }
 }
 
-static void row4(float *y, const pl_mat *w, int o, int count, const pl__xchunk *x, const unsigned char *lo)
+static void row4(float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const pl__xchunk *const *x,
+                 const unsigned char *const *lo, int rows)
 {
+    (void)rows; /* 1 */
     for (int j = 0; j < count; j++) {
         float a[PL__LANES] = {0};
         pl__wchunk chunk;
         for (int c = 0; c < (int)pl__chunks(w->in); c++) {
             widen_chunk(&chunk, w, o + j, c);
-            dot_chunk(a, x + c, lo[c], &chunk);
+            dot_chunk(a, x[0] + c, lo[0][c], &chunk);
         }
-        y[j] = sum(a);
+        y[0][j] = sum(a);
     }
 }
 
@@ -183,4 +185,11 @@ const pl__lin_c16 pl__c16_scalar = {
     .sum = sum,
 };
 const pl__lin_d8 pl__d8_scalar = {
-    .tile_rows = 8, .pack = pl__pack_chunk, .row = row4, .widen = widen4, .tile = tile4, .sum = sum};
+    .few_rows = 1,
+    .tile_rows = 8,
+    .pack = pl__pack_chunk,
+    .few = row4,
+    .widen = widen4,
+    .tile = tile4,
+    .sum = sum,
+};
