@@ -32,19 +32,20 @@ have_fuzzer() {
 apt_install() {
     why=$1
     shift
-    echo "paceline: installing with apt ($why): $*" >&2
     if ! command -v apt-get >/dev/null 2>&1; then
-        echo "paceline: there is no apt-get here; install by other means: $*" >&2
+        echo "paceline: there is no apt-get here; install by other means ($why): $*" >&2
         return 1
     fi
     as_root=
     if [ "$(id -u)" -ne 0 ]; then
         if ! command -v sudo >/dev/null 2>&1; then
-            echo "paceline: neither root nor sudo; as root: apt-get install $*" >&2
+            echo "paceline: neither root nor sudo here; as root, then call this again ($why):" >&2
+            echo "  apt-get update && apt-get install $*" >&2
             return 1
         fi
         as_root=sudo
     fi
+    echo "paceline: installing with apt ($why): $*" >&2
     log=$(mktemp)
     if $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update >"$log" 2>&1 &&
         $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "$@" >>"$log" 2>&1; then

@@ -126,8 +126,8 @@ static void set_timeouts(pl_http_conn *c, int read_s)
     bufferevent_set_timeouts(c->bev, read_s > 0 ? &r : NULL, &w);
 }
 
-/* A full input buffer with reading on would have libevent call us for ever (bufferevent_inbuf_wm_check), and a client that
- * sends so far ahead may be noticed late when it leaves. */
+/* A full input buffer with reading on would have libevent call us for ever (bufferevent_inbuf_wm_check), and a client
+ * that sends so far ahead may be noticed late when it leaves. */
 static void stop_hearing(pl_http_conn *c)
 {
     if (c->phase == READING || c->phase == LINGERING ||
