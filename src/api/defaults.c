@@ -44,7 +44,11 @@ static pl_status take_sampling(pl_sampling_part *part, const pl_json *root, cons
         v->top_k = k < 0 ? 0 : (int)k;
         *has |= PL_HAS_TOP_K;
     }
-    if (pl_json_is(pl_json_get(root, "do_sample"), PL_JSON_FALSE)) {
+    const pl_json *sample = pl_json_get_set(root, "do_sample");
+    if (sample && !pl_json_is_bool(sample))
+        return pl_fail_param(err, PL_EFORMAT, "do_sample", "%s: do_sample: expected true or false, found %s", where,
+                             pl_json_type_name(sample));
+    if (sample && pl_json_is(sample, PL_JSON_FALSE)) {
         v->temperature = 0;
         *has |= PL_HAS_TEMPERATURE;
     }

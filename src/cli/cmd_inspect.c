@@ -276,7 +276,10 @@ int cmd_inspect(const pl_settings *settings)
     const char *config = pl_set_text(settings, PL_SET_CONFIG);
     pl_status status = PL_OK;
     r.folder = !*config;
-    if (*config && (settings->args || settings->value[PL_SET_MODEL].source == PL_FROM_FLAG))
+    bool by_flag = settings->value[PL_SET_MODEL].source == PL_FROM_FLAG;
+    if (settings->args && by_flag)
+        status = pl_fail_param(&err, PL_EINVAL, "model", "DIR and -m both name a folder: give one");
+    else if (*config && (settings->args || by_flag))
         status = pl_fail_param(&err, PL_EINVAL, "config", "a folder or --config FILE expected, found both");
     else if (*config)
         r.source = config;

@@ -77,6 +77,7 @@ static void values_out_of_range_are_refused_by_name(void **state)
         {"{\"min_p\": -0.1}", "min_p"},
         {"{\"repetition_penalty\": 0}", "repetition_penalty"},
         {"{\"thinking\": 1}", "thinking"},
+        {"{\"do_sample\": \"no\"}", "do_sample"},
         {"[]", ""},
         {"{", ""},
         {"", ""},

@@ -72,6 +72,7 @@ class Inspect(cli.Case):
         self.fails(1, "inspect", "/nonexistent", says="/nonexistent/config.json")
         self.fails(1, "inspect", "--config", "/nonexistent", says="/nonexistent")
         self.fails(2, "inspect", cli.NANO, "--config", RELEASE, says="both")
+        self.fails(2, "inspect", cli.NANO, "-m", cli.TINY, says="both")
         self.fails(1, "inspect", self.folder, says="config.json")
         copy = self.folder / "nano"
         shutil.copytree(cli.NANO, copy)
