@@ -73,7 +73,7 @@ pl_status pl_ids_parse(const char *text, int32_t **ids, size_t *count, pl_error 
     *ids = NULL;
     *count = 0;
     if (text[0] != '@')
-        return read_text(text, strlen(text), "token ids", ids, count, err);
+        return read_text(text, strlen(text), "--ids", ids, count, err);
     pl_buf file;
     const char *name = strcmp(text + 1, "-") == 0 ? "standard input" : text + 1;
     pl_buf_init(&file, FILE_CAP, name);

@@ -222,7 +222,7 @@ static void id_lists(void **state)
         assert_null(ids);
     }
     assert_fails(PL_EINVAL, &err, pl_ids_parse("1,2;3", &ids, &n, &err));
-    assert_string_equal(err.message, "token ids: a comma expected at byte 3, found ';'");
+    assert_string_equal(err.message, "--ids: a comma expected at byte 3, found ';'");
     assert_fails(PL_EINVAL, &err, pl_ids_parse("@/dev/null", &ids, &n, &err));
     assert_string_equal(err.message, "/dev/null: an id expected at byte 0, found the end");
     assert_fails(PL_ENOTFOUND, &err, pl_ids_parse("@/nonexistent", &ids, &n, &err));

@@ -17,6 +17,7 @@ class Usage(cli.Case):
             (["serve", "extra"], ['"extra"']),
             (["logits", "--ids"], ["--ids"]),
             (["bench", "--threads", "0"], ["--threads"]),
+            (["bench", "kernels", "--rows", "1,x"], ["--rows", "from 1 to 4096", '"1,x"']),
         ):
             self.fails(2, *words, says=says)
 
