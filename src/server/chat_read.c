@@ -46,6 +46,9 @@ static pl_status check_format(const pl_json *root, pl_error *err)
 static pl_status check_modalities(const pl_json *root, pl_error *err)
 {
     const pl_json *modalities = pl_json_get_set(root, "modalities");
+    if (modalities && !pl_json_is(modalities, PL_JSON_ARRAY))
+        return pl_fail_param(err, PL_EINVAL, "modalities", "modalities: expected an array, found %s",
+                             pl_json_type_name(modalities));
     for (pl_json_iter it = {0}; pl_json_each(modalities, &it);)
         if (!pl_json_equals(it.value, "text"))
             return pl__call_unsupported("modalities", "only \"text\" is made", err);

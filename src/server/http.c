@@ -45,7 +45,7 @@ struct pl_http_conn {
     bool keep_alive;                   /* after this reply */
     bool head_only;                    /* the request was HEAD */
     bool chunked;                      /* the streamed reply is chunked */
-    bool deaf;                         /* the client sent too far ahead: nothing is read until its turn comes */
+    bool deaf;                         /* the client is too far ahead: nothing is read until its turn comes */
     bool fin_sent, eof;                /* our side is closed, the client's side is */
     int64_t linger_ns;                 /* since when the connection is only drained */
     bool in_callback;                  /* a read callback is running: do not start the next request below it */
@@ -126,12 +126,19 @@ static void set_timeouts(pl_http_conn *c, int read_s)
     bufferevent_set_timeouts(c->bev, read_s > 0 ? &r : NULL, &w);
 }
 
+/* A client that asks on and on and takes no reply would fill our memory with replies. */
+static bool owes_reading(const pl_http_conn *c)
+{
+    return pl_http_unsent(c) > PL_HTTP_UNSENT_MAX;
+}
+
 /* A full input buffer with reading on would have libevent call us for ever (bufferevent_inbuf_wm_check), and a client
  * that sends so far ahead may be noticed late when it leaves. */
 static void stop_hearing(pl_http_conn *c)
 {
-    if (c->phase == READING || c->phase == LINGERING ||
-        evbuffer_get_length(bufferevent_get_input(c->bev)) < PL_HTTP_INPUT_MAX)
+    bool wait =
+        c->phase == READING ? owes_reading(c) : evbuffer_get_length(bufferevent_get_input(c->bev)) >= PL_HTTP_INPUT_MAX;
+    if (c->phase == LINGERING || !wait)
         return;
     c->deaf = true;
     bufferevent_disable(c->bev, EV_READ);
@@ -161,6 +168,14 @@ static void linger(pl_http_conn *c)
     }
 }
 
+/* A request that came early is read in a turn of its own, so that a pipeline cannot grow the stack. */
+static void read_what_came(pl_http_conn *c)
+{
+    hear_again(c);
+    if (!c->in_callback && evbuffer_get_length(bufferevent_get_input(c->bev)))
+        bufferevent_trigger(c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+}
+
 static void await_request(pl_http_conn *c)
 {
     pl_http_body_done(c);
@@ -168,11 +183,8 @@ static void await_request(pl_http_conn *c)
     c->extra[0] = '\0';
     pl_http_reader_next(&c->reader);
     c->phase = READING;
-    hear_again(c);
     set_timeouts(c, c->http->times.idle_s);
-    /* A request that came early is read in a turn of its own, so that a pipeline cannot grow the stack. */
-    if (!c->in_callback && evbuffer_get_length(bufferevent_get_input(c->bev)))
-        bufferevent_trigger(c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+    read_what_came(c);
 }
 
 static void end_reply(pl_http_conn *c)
@@ -191,6 +203,9 @@ static void hand_over(pl_http_conn *c)
     c->head_only = false;
     if (c->reader.state == PL_HTTP_REFUSED) {
         c->keep_alive = false;
+        pl_buf_free(
+            &c->reader.body); /* it counts no longer: else one that is too much has the others refused as well */
+        pl_http_body_done(c);
         h->handler.refused(h->handler.arg, c, c->reader.status, c->reader.reason);
         return;
     }
@@ -259,7 +274,7 @@ static void read_cb(struct bufferevent *bev, void *arg)
         return;
     }
     c->in_callback = true;
-    while (c->phase == READING && evbuffer_get_length(bufferevent_get_input(bev))) {
+    while (c->phase == READING && !owes_reading(c) && evbuffer_get_length(bufferevent_get_input(bev))) {
         read_some(c);
         if (c->reader.state == PL_HTTP_READY || c->reader.state == PL_HTTP_REFUSED)
             hand_over(c);
@@ -278,8 +293,11 @@ static void write_cb(struct bufferevent *bev, void *arg)
         linger(c);
         if (c->fin_sent && c->eof)
             free_conn(c);
-    } else if (c->phase == STREAMING)
+    } else if (c->phase == STREAMING) {
         c->http->handler.drained(c->http->handler.arg, c, c->user);
+    } else if (c->phase == READING && c->deaf) {
+        read_what_came(c);
+    }
 }
 
 /* The client left, or its connection broke. */
@@ -293,12 +311,15 @@ static void lost(pl_http_conn *c)
 static void event_cb(struct bufferevent *bev, short what, void *arg)
 {
     pl_http_conn *c = arg;
-    if ((what & BEV_EVENT_TIMEOUT) && (what & BEV_EVENT_READING) && c->phase == READING &&
-        !pl_http_reader_idle(&c->reader)) {
-        refuse(c, 408, "the request stopped arriving");
+    if ((what & BEV_EVENT_TIMEOUT) && (what & BEV_EVENT_READING) && c->phase == READING) {
         bufferevent_enable(bev, EV_READ); /* a timeout switches reading off */
-        hand_over(c);
-        return;
+        if (!pl_http_reader_idle(&c->reader)) {
+            refuse(c, 408, "the request stopped arriving");
+            hand_over(c);
+            return;
+        }
+        if (pl_http_unsent(c)) /* not idle: it still takes its last reply, at its own pace */
+            return;
     }
     /* A client that sends its requests and closes its half at once still gets the replies that are on their way. */
     if ((what & BEV_EVENT_EOF) && !c->fin_sent && (c->phase == READING || c->phase == LINGERING) &&

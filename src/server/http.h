@@ -18,8 +18,9 @@ enum {
     PL_HTTP_INPUT_MAX =
         64 << 10, /* bytes read ahead of what is wanted; a client that sends on waits in its own buffer */
     PL_HTTP_EXTRA_MAX = 511,
-    PL_HTTP_UNSENT_MAX = 256 << 10, /* a stream that has this much unsent should pause: pl_http_unsent */
-    PL_HTTP_UNSENT_LOW = 64 << 10   /* ... until `drained` is called, at or below this */
+    /* A stream that has this much unsent should pause: pl_http_unsent. No further request of the connection is read. */
+    PL_HTTP_UNSENT_MAX = 256 << 10,
+    PL_HTTP_UNSENT_LOW = 64 << 10 /* ... until `drained` is called, at or below this */
 };
 
 typedef struct pl_http_handler {

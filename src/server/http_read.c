@@ -107,6 +107,19 @@ static bool has_word(const char *value, size_t len, const char *word)
     return false;
 }
 
+/* Several lines of one name are one list. */
+static bool any_has_word(const pl_http_reader *r, const char *name, const char *word)
+{
+    size_t n = strlen(name);
+    for (int i = 0; i < r->headers; i++) {
+        const pl_http_header *h = &r->header[i];
+        if (h->name_len == n && strncasecmp(r->head.data + h->name, name, n) == 0 &&
+            has_word(r->head.data + h->value, h->value_len, word))
+            return true;
+    }
+    return false;
+}
+
 /* "METHOD SP target SP HTTP/1.x" in line[0..len). False after a refusal. */
 static bool parse_request_line(pl_http_reader *r, const char *line, size_t len)
 {
@@ -223,13 +236,10 @@ static size_t parse_head(pl_http_reader *r)
         return refuse(r, 400, "expected exactly one Host header");
     if (!parse_framing(r))
         return 0;
+    r->keep_alive =
+        r->minor == 1 ? !any_has_word(r, "connection", "close") : any_has_word(r, "connection", "keep-alive");
     size_t len;
-    const char *value = pl_http_header_get(r, "connection", &len);
-    if (r->minor == 1)
-        r->keep_alive = !value || !has_word(value, len, "close");
-    else
-        r->keep_alive = value && has_word(value, len, "keep-alive");
-    value = pl_http_header_get(r, "expect", &len);
+    const char *value = pl_http_header_get(r, "expect", &len);
     if (value && r->minor == 1) {
         if (len != 12 || strncasecmp(value, "100-continue", 12) != 0)
             return refuse(r, 417, "the only expectation is 100-continue");

@@ -119,7 +119,10 @@ static pl_status read_request(const pl_json *request, wishes *w, pl_error *err)
     PL_TRY(read_bool(request, "", "enable_thinking", &w->thinking, err));
     PL_TRY(read_bool(request, "", "think", &w->thinking, err));
     PL_TRY(read_effort(pl_json_get_set(request, "reasoning_effort"), "reasoning_effort", w, err));
-    return read_effort(pl_json_get_set(pl_json_get(request, "reasoning"), "effort"), "reasoning.effort", w, err);
+    const pl_json *reasoning = pl_json_get_set(request, "reasoning");
+    if (reasoning && !pl_json_is(reasoning, PL_JSON_OBJECT))
+        return refuse(err, "reasoning", "an object", reasoning);
+    return read_effort(pl_json_get_set(reasoning, "effort"), "reasoning.effort", w, err);
 }
 
 static pl_status read_kwargs(const pl_json *kwargs, wishes *w, wish *drop, pl_error *err)

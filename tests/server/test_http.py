@@ -121,6 +121,28 @@ class Http(serve.Case):
             s.sendall(b"1\r\nx\r\n")
             self.check_error(serve.Reply(s), 413)
 
+    def test_one_body_too_many_does_not_have_the_others_refused(self):
+        part = b" " * (62 << 20)
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % (len(part) + 2)
+        waiting = [self.server.connect() for _ in range(5)]
+        try:
+            for s in waiting[:4]:  # 248 of the 256 MiB that all bodies together may take
+                s.sendall(head + part)
+            time.sleep(1)  # until they are out of the kernel's buffers
+            try:
+                waiting[4].sendall(head + part)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            reply = serve.Reply(waiting[4])
+            self.check_error(reply, 503, kind="server_error")
+            self.assertGreater(int(reply.headers["retry-after"]), 0)
+            for s in waiting[:4]:  # what was refused takes no room, though its connection is still open
+                s.sendall(b"{}")
+                self.check_error(serve.Reply(s), 400, "prompt")
+        finally:
+            for s in waiting:
+                s.close()
+
     def test_requests_in_any_pieces(self):
         raw = serve.request("POST", "/v1/chat/completions", BODY)
         whole = self.server.send(raw).json()["token_sha"]
@@ -249,6 +271,13 @@ class Errors(serve.Case):
         self.check_error(self.server.post("/v1/completions", {}), 400, "prompt")
         self.check_error(self.server.text([8192]), 400, "prompt")
         self.check_error(self.server.text([5] * 8192), 400, "prompt", "context_length_exceeded")
+
+    def test_a_message_never_cuts_a_character(self):
+        # The quoted part of a request is bounded in bytes; with one letter before them, two-byte characters are cut.
+        for before in ("", "x"):
+            reply = self.server.chat(serve.QUESTION, logit_bias={before + "\u00e9" * 60: 1})
+            self.check_error(reply, 400, "logit_bias")
+            self.assertIn("\u00e9", reply.error()["message"])
 
     def test_a_lone_surrogate_does_not_lock_a_conversation(self):
         body = b'{"messages": [{"role": "user", "content": "cut \\ud83d"}], "max_tokens": 1}'

@@ -23,7 +23,9 @@ typedef struct bench {
     pl_http_conn *conn; /* of the last request */
     int requests, refused, gone, drained;
     int status;  /* of the last refusal */
-    bool answer; /* answer requests at once */
+    bool answer; /* answer requests at once, with "ok" or this */
+    const char *body;
+    size_t body_len;
 } bench;
 
 static const char get[] = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -35,7 +37,7 @@ static void on_request(void *arg, pl_http_conn *conn)
     b->conn = conn;
     pl_http_set_user(conn, b);
     if (b->answer)
-        pl_http_reply(conn, 200, "text/plain", NULL, "ok", 2);
+        pl_http_reply(conn, 200, "text/plain", NULL, b->body ? b->body : "ok", b->body ? b->body_len : 2);
 }
 
 static void on_refused(void *arg, pl_http_conn *conn, int status, const char *reason)
@@ -273,6 +275,62 @@ static void what_is_read_ahead_is_bounded(void **state)
     close_bench(&b);
 }
 
+/* Asking is cheap and replies are long: who reads none of them is heard no further. */
+static void replies_that_nobody_takes_are_bounded(void **state)
+{
+    (void)state;
+    bench b;
+    enum { MANY = 1000, EACH = sizeof get - 1 };
+    static char reply[16 << 10], sink[1 << 20], asked[MANY * EACH];
+    memset(reply, 'r', sizeof reply);
+    open_bench(&b);
+    b.body = reply;
+    b.body_len = sizeof reply;
+    for (size_t i = 0; i < MANY; i++)
+        memcpy(asked + i * EACH, get, EACH);
+    assert_int_equal(send(b.client, asked, sizeof asked, MSG_NOSIGNAL), sizeof asked);
+    run(&b, 500, NULL);
+    assert_true(b.requests < MANY);
+    assert_true(pl_http_unsent(b.conn) < PL_HTTP_UNSENT_MAX + 2 * sizeof reply);
+    /* Who begins to read gets every reply. */
+    for (int64_t until = pl_now_ns() + 20000000000; pl_now_ns() < until && b.requests < MANY;) {
+        while (recv(b.client, sink, sizeof sink, 0) > 0)
+            ;
+        event_base_loop(b.base, EVLOOP_NONBLOCK);
+    }
+    assert_int_equal(b.requests, MANY);
+    assert_int_equal(b.gone + b.refused, 0);
+    close_bench(&b);
+}
+
+static void a_reply_may_be_taken_for_longer_than_an_idle_connection_lasts(void **state)
+{
+    (void)state;
+    bench b;
+    static char reply[2 << 20], sink[8192];
+    memset(reply, 'r', sizeof reply);
+    open_bench(&b);
+    ask(&b);
+    pl_http_reply(b.conn, 200, "text/plain", NULL, reply, sizeof reply);
+    size_t taken = 0;
+    for (int i = 0; i < 25; i++) { /* a little every 100 ms: 2.5 seconds, and no write limit is reached */
+        for (int k = 0; k < 8; k++) {
+            ssize_t n = recv(b.client, sink, sizeof sink, 0);
+            assert_int_not_equal(n, 0);
+            taken += n > 0 ? (size_t)n : 0;
+        }
+        run(&b, 100, NULL);
+    }
+    for (int64_t until = pl_now_ns() + 5000000000; pl_now_ns() < until && taken < sizeof reply;) {
+        ssize_t n = recv(b.client, sink, sizeof sink, 0);
+        assert_int_not_equal(n, 0);
+        taken += n > 0 ? (size_t)n : 0;
+        event_base_loop(b.base, EVLOOP_NONBLOCK);
+    }
+    assert_true(taken >= sizeof reply);
+    close_bench(&b);
+}
+
 static void requests_of_a_pipeline_wait_for_their_turn(void **state)
 {
     (void)state;
@@ -327,6 +385,8 @@ int main(void)
         cmocka_unit_test(a_stream_is_told_when_it_may_go_on),
         cmocka_unit_test(leaving_is_noticed_while_nothing_is_sent),
         cmocka_unit_test(what_is_read_ahead_is_bounded),
+        cmocka_unit_test(replies_that_nobody_takes_are_bounded),
+        cmocka_unit_test(a_reply_may_be_taken_for_longer_than_an_idle_connection_lasts),
         cmocka_unit_test(requests_of_a_pipeline_wait_for_their_turn),
         cmocka_unit_test(a_server_that_stops_closes_idle_connections_and_lets_replies_end),
     };

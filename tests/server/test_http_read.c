@@ -38,6 +38,7 @@ static const expectation taken[] = {
     {"GET /a?b=c HTTP/1.0\r\n\r\n", 0, "", "", 0},
     {"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", 0, "", "", 1},
     {"GET / HTTP/1.1\r\n" HOST "Connection: foo , CLOSE\r\n\r\n", 0, "", "", 0},
+    {"GET / HTTP/1.1\r\n" HOST "Connection: foo\r\nConnection: close\r\n\r\n", 0, "", "", 0},
     {"POST /x HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhelloPOST", 0, "hello", "POST", 1},
     {"POST /x HTTP/1.1\r\n" HOST "content-LENGTH:0\r\n\r\nrest", 0, "", "rest", 1},
     {"POST /x HTTP/1.1\r\n" HOST "Content-Length: \t3 \r\n\r\nabc", 0, "abc", "", 1},

@@ -212,6 +212,7 @@ class Ending(serve.unittest.TestCase):
                 else:
                     last = reply.json()
                     self.assertEqual(reply.status, 503)
+                    self.assertGreater(int(reply.headers["retry-after"]), 0)
                 self.assertEqual(last["error"]["code"], "shutting_down")
                 self.assertEqual(server.process.wait(30), 0)
                 s.close()
