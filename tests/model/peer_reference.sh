@@ -1,10 +1,10 @@
 #!/bin/sh
-# Hold the engine against a second implementation, written from the specification alone in JavaScript, on random shapes.
+# Compare the forward pass and the drafter with the second implementation in peer/, on random shapes and weights.
 #
 #   tests/model/peer_reference.sh [BUILD-FOLDER]     default build/release
 #
-# Exit 0: inside the noise of rounding everywhere; 77: skipped, because node is missing; else a difference.
-# PEER_SEED picks the first of PEER_CONFIGS shapes.
+# Exit 0: equal but for the order of summation; 77: skipped, because node is missing; else a difference.
+# PEER_SEED picks the checkpoints (printed), PEER_COUNT how many, PEER_LONGEST the longest prompt.
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-build/release}
 if ! command -v node >/dev/null 2>&1; then
@@ -12,4 +12,9 @@ if ! command -v node >/dev/null 2>&1; then
     echo "0 passed, 0 failed, 1 skipped"
     exit 77
 fi
-exec node tests/model/peer/compare.mjs "$build/paceline" "$build" "${PEER_SEED:-1}" "${PEER_CONFIGS:-4}"
+[ -x "$build/paceline" ] || { echo "$build/paceline is not built"; exit 1; }
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+node tests/model/peer/compare.mjs "$build/paceline" "$work" "${PEER_SEED-}" "${PEER_COUNT-16}" "${PEER_LONGEST-64}"

@@ -201,7 +201,8 @@ function gpuTable(kind) {
 }
 
 function ropeTables(text) {
-    const dims = text.qk_rope_head_dim, y = text.rope_scaling, packedTheta = text.compress_rope_theta ?? text.rope_theta;
+    const dims = text.qk_rope_head_dim, y = text.rope_scaling;
+    const packedTheta = text.compress_rope_theta ?? text.rope_theta;
     const yarn = y && { factor: f32(y.factor), fast: y.beta_fast, slow: y.beta_slow,
         original: y.original_max_position_embeddings };
     const released = yarn && packedTheta === 160000 && yarn.factor === 16 && yarn.original === 65536 &&

@@ -3,8 +3,8 @@
 //   node compare.mjs PROGRAM FOLDER [SEED] [CONFIGS] [LONGEST]
 //
 // For each checkpoint: every layer of the whole run, each from the engine's own streams before it; one layer of
-// `trace --layer` from ours; the logits from the engine's last streams and, with room for noise, from our own; what the
-// drafter proposes from the engine's taps. FOLDER is emptied of what is made there.
+// `trace --layer` from ours; the logits from the engine's last streams; what the drafter proposes from the engine's
+// taps. What is made in FOLDER is removed. PEER_VERBOSE=1 tells of every check, not only of those that fail.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,17 +15,18 @@ import { fromBf16, shake, toBf16 } from './numbers.mjs';
 import { finish, forward, ingest, propose } from './reference.mjs';
 
 const [program, folder, seedText, countText, longestText] = process.argv.slice(2);
-const firstSeed = Number(seedText ?? Date.now() % 1e9), count = Number(countText ?? 12), longest = Number(longestText ?? 300);
+const firstSeed = Number(seedText || Date.now() % 1e9), count = Number(countText ?? 12);
+const longest = Number(longestText ?? 300);
 const work = join(folder, 'peer-reference'), checkpoint = join(work, 'checkpoint');
 const loud = process.env.PEER_VERBOSE;
-const SHAKES = 40, CLOSE_DRAFT = 0.01;
+const SHAKES = 40, NEAR_DRAFT = 0.01;
 let passed = 0, failed = 0;
-const seen = { layers: 0, rows: 0, edge: 0, drafts: 0, draftEdge: 0 };
-const worst = { share: 0, places: 0, pre: 0, logit: 0, noise: 0, draft: 0 };
+const seen = { layers: 0, rows: 0, edge: 0, elements: 0, unequal: 0, notNumbers: 0, drafts: 0, draftEdge: 0 };
+const worst = { places: 0, pre: 0, logit: 0, noise: 0, draft: 0 }; // of what counts as near
 
 function run(...args) {
-    const env = { ...process.env, PACELINE_CACHE_DIR: join(work, 'cache') };
-    return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 24, env });
+    return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 24,
+        env: { ...process.env, PACELINE_CACHE_DIR: join(work, 'cache') } });
 }
 
 const bytes = (path) => new Uint8Array(readFileSync(path)).buffer;
@@ -52,28 +53,28 @@ function readStreams(dir, layers, rows) {
     return h.map((v, layer) => ({ h: cut(v, rows), pre: cut(pre[layer], rows) }));
 }
 
-const same = (a, b) => a === b || (Number.isNaN(a) && Number.isNaN(b));
+const difference = (a, b) => (a === b || (Number.isNaN(a) && Number.isNaN(b)) ? 0 : Math.abs(a - b) || Infinity);
+const largest = (x) => x.reduce((a, v) => Math.max(a, Math.abs(v)), 0);
 
-// One row of streams: the largest difference in units of the row's last bfloat16 place, the share of unequal elements.
+// One row of streams: the largest difference in units of the row's last bfloat16 place, how many elements are unequal.
 function rowDistance(mine, theirs, i) {
-    const row = mine.h[i], other = theirs.h[i], place = row.reduce((a, v) => Math.max(a, Math.abs(v)), 0) * 2 ** -8 || 1;
+    const row = mine.h[i], other = theirs.h[i], place = largest(row) * 2 ** -8 || 1;
     let places = 0, unequal = 0, pre = 0;
     row.forEach((v, k) => {
-        if (same(v, other[k]))
-            return;
-        unequal++;
-        places = Math.max(places, Math.abs(v - other[k]) / place || Infinity);
+        const d = difference(v, other[k]);
+        unequal += d !== 0;
+        places = Math.max(places, d / place || 0);
     });
-    mine.pre[i].forEach((v, k) => (pre = Math.max(pre, same(v, theirs.pre[i][k]) ? 0 : Math.abs(v - theirs.pre[i][k]) || Infinity)));
+    mine.pre[i].forEach((v, k) => (pre = Math.max(pre, difference(v, theirs.pre[i][k]))));
     return { places, unequal, share: unequal / row.length, pre };
 }
 
-const close = (d) => d.places <= 1 && d.share <= 0.05 && d.pre <= 1e-3;
+const near = (d) => d.places <= 1 && d.share <= 0.05 && d.pre <= 1e-3;
 
 function apart(a, b) {
     let most = 0, sum = 0;
     a.forEach((v, i) => {
-        const d = same(v, b[i]) ? 0 : Math.abs(v - b[i]) || Infinity;
+        const d = difference(v, b[i]);
         most = Math.max(most, d);
         sum += d;
     });
@@ -98,57 +99,67 @@ function* shakes(d, again) {
     }
 }
 
-// Hold layers against the engine's. A row may be far from ours only where it is as far from itself when the order of
-// summation changes (a rounding, an expert or an entry on the edge). `again` gives our layers in the order now set.
-function checkLayers(named, again, d) {
-    const open = [];
-    for (const { name, at, mine, theirs } of named) {
-        const rows = mine.h.map((_, i) => rowDistance(mine, theirs, i)), far = rows.map((_, i) => i).filter((i) => !close(rows[i]));
-        const share = rows.reduce((a, r) => a + r.unequal, 0) / mine.h.length / mine.h[0].length;
-        seen.layers++;
-        seen.rows += rows.length;
-        seen.edge += far.length;
-        for (const r of rows.filter(close)) {
-            worst.places = Math.max(worst.places, r.places);
-            worst.pre = Math.max(worst.pre, r.pre);
-        }
-        worst.share = Math.max(worst.share, share);
-        open.push({ name, at, mine, theirs, share, rows, far, left: far.map((i) => ({ i, spread: 0, pre: 0 })), near: 0 });
+// A layer of ours beside the engine's, and the rows that are not near.
+function lay(name, at, mine, theirs) {
+    const rows = mine.h.map((_, i) => rowDistance(mine, theirs, i)), good = rows.filter(near);
+    seen.layers++;
+    seen.rows += rows.length;
+    seen.edge += rows.length - good.length;
+    for (const r of good) {
+        seen.elements += mine.h[0].length;
+        seen.unequal += r.unequal;
+        worst.places = Math.max(worst.places, r.places);
+        worst.pre = Math.max(worst.pre, r.pre);
     }
-    if (open.some((o) => o.left.length))
-        for (const layers of shakes(d, () => again([...new Set(open.flatMap((o) => o.left.map((row) => row.i)))]))) {
-            for (const o of open)
-                o.left = o.left.filter((row) => {
-                    const moved = rowDistance(o.mine, layers[o.at], row.i), rest = rowDistance(layers[o.at], o.theirs, row.i);
-                    row.spread = Math.max(row.spread, moved.places);
-                    row.pre = Math.max(row.pre, moved.pre);
-                    const now = o.rows[row.i];
-                    return !close(rest) && !(now.places <= 2 * row.spread + 1 && now.pre <= 2 * row.pre + 1e-3);
-                });
-            if (!open.some((o) => o.left.length))
+    seen.notNumbers += mine.h.reduce((n, row) => n + row.filter(Number.isNaN).length, 0);
+    const left = rows.map((now, i) => ({ i, now, spread: 0, pre: 0 })).filter(({ now }) => !near(now));
+    return { name, at, mine, theirs, rows: rows.length, edge: left.length, left };
+}
+
+// May the row be as far off as it is, seeing where it went in another order?
+function excused(layer, row, other) {
+    const moved = rowDistance(layer.mine, other, row.i);
+    row.spread = Math.max(row.spread, moved.places);
+    row.pre = Math.max(row.pre, moved.pre);
+    return near(rowDistance(other, layer.theirs, row.i)) ||
+        (row.now.places <= 2 * row.spread + 1 && row.now.pre <= 2 * row.pre + 1e-3);
+}
+
+function tell({ i, now, spread }, { mine }) {
+    return `row ${i} ${now.places.toFixed(1)} places, ${now.unequal} elements, pre ${now.pre.toExponential(1)}, ` +
+        `spread ${spread.toFixed(1)}, choice by ${mine.margin[i].toExponential(1)}`;
+}
+
+// Hold layers against the engine's. A row may be far from ours only where it is as far from itself when the order of
+// summation changes (a rounding, an expert or an entry on the edge). `again` gives rows of our layers in the order now
+// set.
+function checkLayers(layers, again, d) {
+    const waiting = () => [...new Set(layers.flatMap((layer) => layer.left.map((row) => row.i)))];
+    if (waiting().length)
+        for (const others of shakes(d, () => again(waiting()))) {
+            for (const layer of layers)
+                layer.left = layer.left.filter((row) => !excused(layer, row, others[layer.at]));
+            if (!waiting().length)
                 break;
         }
-    for (const o of open) {
-        const say = (i) => `row ${i} ${o.rows[i].places.toFixed(1)} places, ${(100 * o.rows[i].share).toFixed(0)} %, pre ${o.rows[i].pre.toExponential(1)}`;
-        check(o.left.length === 0, `${o.name}: ${(100 * o.share).toFixed(2)} % unequal, ${o.far.length} of ${o.rows.length} rows on an edge` +
-            `${o.left.length ? `, ${o.left.length} NOT: ${o.left.slice(0, 4).map((r) => `${say(r.i)} (spread ${r.spread.toFixed(1)})`).join('; ')}` : ''}`);
-    }
+    for (const layer of layers)
+        check(!layer.left.length, [`${layer.name}: ${layer.edge} of ${layer.rows} rows on an edge`,
+            ...layer.left.slice(0, 4).map((row) => tell(row, layer))].join('\n    '));
 }
 
 function compareLayers(model, ids, d) {
-    const list = ids.join(','), out = join(work, 'trace');
-    run('trace', '-m', checkpoint, '--ids', list, '--out', out);
-    const theirs = readStreams(out, model.layers, ids.length);
-    const mine = forward(model, ids, { rows: [], given: theirs });
-    checkLayers(mine.layers.map((layer, i) => ({ name: `layer ${i}`, at: i, mine: layer, theirs: theirs[i] })),
+    const out = join(work, 'trace'), args = ['trace', '-m', checkpoint, '--ids', ids.join(','), '--out', out];
+    run(...args);
+    const theirs = readStreams(out, model.layers, ids.length), mine = forward(model, ids, { rows: [], given: theirs });
+    checkLayers(mine.layers.map((layer, i) => lay(`layer ${i}`, i, layer, theirs[i])),
         (only) => forward(model, ids, { rows: [], given: theirs, only }).layers, d);
-    const free = forward(model, ids), one = d.below(model.layers);
-    writeFileSync(join(work, 'h'), toBf16(flatten(free.layers.map((l) => flatten(l.h)))));
-    writeFileSync(join(work, 'pre'), flatten(free.layers.map((l) => flatten(l.pre))));
-    run('trace', '-m', checkpoint, '--ids', list, '--out', out, '--layer', `${one}`, '--h', join(work, 'h'), '--pre', join(work, 'pre'));
-    checkLayers([{ name: `layer ${one} alone`, at: one, mine: free.layers[one], theirs: readStreams(out, 1, ids.length)[0] }],
+    const free = forward(model, ids), one = d.below(model.layers), h = join(work, 'h'), pre = join(work, 'pre');
+    writeFileSync(h, toBf16(flatten(free.layers.map((l) => flatten(l.h)))));
+    writeFileSync(pre, flatten(free.layers.map((l) => flatten(l.pre))));
+    run(...args, '--layer', `${one}`, '--h', h, '--pre', pre);
+    checkLayers([lay(`layer ${one} alone`, one, free.layers[one], readStreams(out, 1, ids.length)[0])],
         (only) => forward(model, ids, { rows: [], given: free.layers, only }).layers, d);
-    return { theirs, given: mine, free };
+    return { theirs, taps: mine.taps, free };
 }
 
 function compareLogits(model, ids, { theirs, free }) {
@@ -156,16 +167,17 @@ function compareLogits(model, ids, { theirs, free }) {
     const logits = new Float32Array(bytes(join(work, 'logits')));
     const exact = flatten(finish(model, theirs.at(-1), ids.map((_, i) => i)));
     const size = Math.sqrt(exact.reduce((a, v) => a + v * v, 0) / exact.length);
-    const near = apart(exact, logits), noise = apart(flatten(free.logits), logits);
-    worst.logit = Math.max(worst.logit, near.most / size);
-    worst.noise = Math.max(worst.noise, noise.mean / size);
-    check(near.most <= 0.02 * size, `logits: ${near.most.toExponential(1)} apart at most, mean ${near.mean.toExponential(1)}, size ${size.toFixed(2)}; ` +
-        `from our own streams ${noise.most.toExponential(1)}, mean ${noise.mean.toExponential(1)}`);
+    const here = apart(exact, logits), whole = apart(flatten(free.logits), logits);
+    worst.logit = Math.max(worst.logit, here.most / size);
+    worst.noise = Math.max(worst.noise, whole.mean / size);
+    check(here.most <= 0.02 * size, `logits, ${size.toFixed(2)} wide: ${here.most.toExponential(1)} apart at most; ` +
+        `from our own streams ${whole.most.toExponential(1)}, mean ${whole.mean.toExponential(1)}`);
 }
 
 // Margins of the drafted tokens over the next best.
 function margins({ logits, ids }) {
-    return logits.map((row, r) => row[ids[r]] - row.reduce((a, v, i) => (i === ids[r] ? a : Math.max(a, v)), -Infinity));
+    const next = (row, id) => row.reduce((a, v, i) => (i === id ? a : Math.max(a, v)), -Infinity);
+    return logits.map((row, r) => row[ids[r]] - next(row, ids[r]));
 }
 
 // How far proposals are apart, up to the first token where they part; that one's margin counts as distance.
@@ -180,59 +192,64 @@ function draftDistance(mine, theirs) {
     return most;
 }
 
-function compareDrafts(model, ids, { given, theirs: streams }, d) {
+function compareDrafts(model, ids, { taps, theirs: given }, d) {
     if (!model.text.num_nextn_predict_layers)
         return;
     for (const length of new Set([ids.length, 1 + d.below(ids.length)])) {
-        const anchor = d.below(model.text.vocab_size);
-        const said = JSON.parse(run('drafts', '-m', checkpoint, '--ids', ids.slice(0, length).join(','), '--anchor', `${anchor}`, '--json'));
+        const anchor = d.below(model.text.vocab_size), prefix = ids.slice(0, length).join(',');
+        const said = JSON.parse(run('drafts', '-m', checkpoint, '--ids', prefix, '--anchor', `${anchor}`, '--json'));
         const theirs = { ids: said.drafts, confidence: said.confidence, margins: said.margins };
-        const make = (taps) => {
-            const made = propose(model, ingest(model, { taps }), length - 1, anchor);
+        const make = (from) => {
+            const made = propose(model, ingest(model, { taps: from }), length - 1, anchor);
             return { ...made, margins: margins(made) };
         };
-        const mine = make(given.taps), far = draftDistance(mine, theirs), parts = mine.ids.filter((v, r) => v !== theirs.ids[r]).length;
-        let spread = 0, good = far <= CLOSE_DRAFT;
-        if (!good)
-            for (const shaken of shakes(d, () => make(forward(model, ids, { rows: [], given: streams, only: [] }).taps))) {
-                spread = Math.max(spread, draftDistance(mine, shaken));
-                good = far <= 2 * spread || draftDistance(shaken, theirs) <= CLOSE_DRAFT;
-                if (good)
-                    break;
-            }
-        else
+        const mine = make(taps), far = draftDistance(mine, theirs);
+        let spread = 0, good = far <= NEAR_DRAFT;
+        if (good)
             worst.draft = Math.max(worst.draft, far);
+        const again = () => make(forward(model, ids, { rows: [], given, only: [] }).taps);
+        for (const other of good ? [] : shakes(d, again)) {
+            spread = Math.max(spread, draftDistance(mine, other));
+            good = far <= 2 * spread || draftDistance(other, theirs) <= NEAR_DRAFT;
+            if (good)
+                break;
+        }
         seen.drafts++;
-        seen.draftEdge += far > CLOSE_DRAFT;
-        check(good, `drafts after ${length}: ${parts} of ${mine.ids.length} differ, ${far.toExponential(1)} apart, spread ${spread.toExponential(1)}`);
+        seen.draftEdge += far > NEAR_DRAFT;
+        check(good, `drafts after ${length}: ${far.toExponential(1)} apart, spread ${spread.toExponential(1)}`);
     }
 }
 
-function brief({ text_config: t }) {
-    return `streams ${t.hc_mult}, hidden ${t.hidden_size}, ratios ${t.compress_ratios.join('')}, index ${t.index_source_layer_ids}` +
-        ` x${t.index_n_heads} top ${t.index_topk}, candidates ${t.candidate_source_layer_id ?? '-'}:${t.candidate_topk_blocks ?? ''}x` +
-        `${t.candidate_block_size ?? ''}, window ${t.sliding_window}, heads ${t.num_attention_heads}/${t.o_groups} of ${t.head_dim}, rope ` +
-        `${t.qk_rope_head_dim}${t.rope_scaling ? ' yarn' : ''}, experts ${t.n_routed_experts}/${t.num_experts_per_tok}, engram ` +
-        `${t.engram_layer_ids.join('+') || '-'} n${t.engram_max_ngram_size}, stages ${t.num_nextn_predict_layers}`;
+function brief({ text_config: t }, ids, pushed) {
+    return [`${ids.length} tokens`, `${t.hc_mult} streams of ${t.hidden_size}`, `ratios ${t.compress_ratios.join('')}`,
+        `index ${t.index_source_layer_ids} x${t.index_n_heads} top ${t.index_topk}`,
+        `candidates ${t.candidate_source_layer_id ?? '-'} ${t.candidate_topk_blocks}x${t.candidate_block_size}`,
+        `window ${t.sliding_window}`, `heads ${t.num_attention_heads}/${t.o_groups} of ${t.head_dim}`,
+        `rope ${t.qk_rope_head_dim}${t.rope_scaling ? ' yarn' : ''}`,
+        `experts ${t.n_routed_experts}/${t.num_experts_per_tok}`,
+        `engram ${t.engram_layer_ids.join('+') || '-'} n${t.engram_max_ngram_size}`,
+        `${t.num_nextn_predict_layers} stages`, ...pushed].join(', ');
 }
 
-for (let i = 0; i < count; i++) {
-    const seed = firstSeed + i, d = dice(seed);
+function compareOne(seed) {
+    const d = dice(seed), config = makeConfig(d), file = join(work, 'config.json'), before = failed;
     rmSync(work, { recursive: true, force: true });
     mkdirSync(work, { recursive: true });
-    const config = makeConfig(d);
-    writeFileSync(join(work, 'config.json'), JSON.stringify(config));
-    run('synth', '--config', join(work, 'config.json'), '--seed', `${seed}`, '--out', checkpoint);
+    writeFileSync(file, JSON.stringify(config));
+    run('synth', '--config', file, '--seed', `${seed}`, '--out', checkpoint);
     const pushed = pushWeights(d, checkpoint), model = openModel(checkpoint), ids = makePrompt(d, config, longest);
-    const before = failed;
     const streams = compareLayers(model, ids, d);
     compareLogits(model, ids, streams);
     compareDrafts(model, ids, streams, d);
     if (failed > before || loud)
-        console.log(`seed ${seed}: ${ids.length} tokens, ${brief(config)}${pushed.length ? `; ${pushed.join(', ')}` : ''}`);
+        console.log(`seed ${seed}: ${brief(config, ids, pushed)}`);
 }
+
+console.log(`seed ${firstSeed}`);
+for (let i = 0; i < count; i++)
+    compareOne(firstSeed + i);
 rmSync(work, { recursive: true, force: true });
-console.log(`seeds ${firstSeed}..${firstSeed + count - 1}: ${seen.layers} layers, ${seen.rows} rows (${seen.edge} on an edge), ${seen.drafts} proposals (${seen.draftEdge}); worst: ` +
-    Object.entries(worst).map(([k, v]) => `${k} ${v.toExponential(1)}`).join(', '));
+const list = (counts, show) => Object.entries(counts).map(([name, v]) => `${name} ${show(v)}`).join(', ');
+console.log(`${count} checkpoints: ${list(seen, String)}; worst: ${list(worst, (v) => v.toExponential(1))}`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed ? 1 : 0);

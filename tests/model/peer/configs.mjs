@@ -58,7 +58,8 @@ function compression(d, layers, stages) {
     const own = (layer) => Math.max(...kv.filter((k) => k <= layer));
     const able = index.filter((layer) => own(layer) === kv.at(-1));
     const out = { compress_ratios: ratios.concat(Array(stages).fill(0)), kv_source_layer_ids: kv,
-        index_source_layer_ids: index, index_n_heads: d.pick([1, 2, 3, 5, 8, 16]), index_topk: d.pick([1, 2, 5, 8, 16, 33, 64, 500]) };
+        index_source_layer_ids: index, index_n_heads: d.pick([1, 2, 3, 5, 8, 16]),
+        index_topk: d.pick([1, 2, 5, 8, 16, 33, 64, 500]) };
     if (able.length && d.chance(0.75))
         Object.assign(out, { candidate_source_layer_id: d.chance(0.7) ? able[0] : d.pick(able),
             candidate_topk_blocks: d.pick([1, 2, 3, 8]), candidate_block_size: d.pick([1, 2, 3, 4, 8]) });
@@ -69,16 +70,19 @@ function engrams(d, layers, vocab) {
     const ids = d.chance(0.7) ? d.some([...Array(layers).keys()].slice(0, 8), 0.4) : [];
     const ngram = d.chance(0.1) ? d.from(6, 8) : d.from(2, 5), heads = d.from(1, 4), start = d.from(5, 900);
     const columns = (ngram - 1) * heads, primes = primesFrom(start, columns * ids.length);
+    const rows = ids.map((_, i) => primes.slice(i * columns, (i + 1) * columns).reduce((a, b) => a + b));
     return {
-        engram_layer_ids: ids, engram_max_ngram_size: ngram, engram_n_heads: heads, engram_head_dim: d.pick([32, 32, 64]),
-        engram_vocab_size: start, engram_pad_token_id: d.pick([2, vocab - 1 - d.below(200)]), engram_compressed_vocab_size: 200,
-        engram_num_embeddings: ids.map((_, i) => primes.slice(i * columns, (i + 1) * columns).reduce((a, b) => a + b)),
+        engram_layer_ids: ids, engram_max_ngram_size: ngram, engram_n_heads: heads,
+        engram_head_dim: d.pick([32, 32, 64]), engram_vocab_size: start, engram_num_embeddings: rows,
+        engram_pad_token_id: d.pick([2, vocab - 1 - d.below(200)]),
+        engram_compressed_vocab_size: 200, // synth puts the tokenizer's count there
     };
 }
 
 function rope(d, dims) {
-    const yarn = { [d.pick(['type', 'rope_type'])]: 'yarn', factor: d.pick([1, 2.5, 4, 16, 40]), beta_fast: d.pick([32, 8, 2]),
-        beta_slow: d.pick([1, 0.5]), original_max_position_embeddings: d.pick([16, 64, 500, 65536]) };
+    const yarn = { [d.pick(['type', 'rope_type'])]: 'yarn', factor: d.pick([1, 2.5, 4, 16, 40]),
+        beta_fast: d.pick([32, 8, 2]), beta_slow: d.pick([1, 0.5]),
+        original_max_position_embeddings: d.pick([16, 64, 500, 65536]) };
     return { qk_rope_head_dim: dims, rope_theta: d.pick([10000, 10000, 100, 500000]),
         compress_rope_theta: d.pick([160000, 160000, 2000]), rope_scaling: d.chance(0.25) ? null : yarn };
 }
@@ -87,7 +91,8 @@ function drafter(d, layers, vocab, many) {
     const taps = d.some([...Array(layers).keys()].slice(-8), 0.4);
     const experts = d.pick([1, 2, 4, 7, many]);
     return {
-        dspark_block_size: d.chance(0.2) ? d.pick([1, 2, 9, 16]) : d.from(3, 7), dspark_noise_token_id: d.below(vocab), dspark_markov_rank: d.pick([1, 8, 32, 50]),
+        dspark_block_size: d.chance(0.2) ? d.pick([1, 2, 9, 16]) : d.from(3, 7),
+        dspark_noise_token_id: d.below(vocab), dspark_markov_rank: d.pick([1, 8, 32, 50]),
         dspark_target_layer_ids: taps.length ? taps : [layers - 1],
         dspark_n_routed_experts: experts, dspark_num_experts_per_tok: Math.min(experts, d.from(1, 4)),
     };
@@ -106,17 +111,21 @@ export function makeConfig(d) {
         quantization_config: { quant_method: 'fp8', activation_scheme: 'dynamic', weight_block_size: [32, 32],
             scale_fmt: 'ue8m0', expert_dtype: 'fp4' },
         text_config: {
-            model_type: 'deepseek_v41_text', vocab_size: vocab, hidden_size: 32 * (big ? d.from(1, 3) : d.pick([1, 2, 3, 4, 5, 7])),
-            num_hidden_layers: layers, num_attention_heads: heads, num_key_value_heads: 1, head_dim: headDim,
-            q_lora_rank: 32 * d.from(1, 4), o_groups: groups, o_lora_rank: (32 / gcd(32, groups)) * d.pick([1, 1, 2, 3]),
+            model_type: 'deepseek_v41_text', vocab_size: vocab, num_hidden_layers: layers, num_attention_heads: heads,
+            hidden_size: 32 * (big ? d.from(1, 3) : d.pick([1, 2, 3, 4, 5, 7])), num_key_value_heads: 1,
+            head_dim: headDim, q_lora_rank: 32 * d.from(1, 4), o_groups: groups,
+            o_lora_rank: (32 / gcd(32, groups)) * d.pick([1, 1, 2, 3]), index_head_dim: indexDim,
             moe_intermediate_size: 32 * (big ? 1 : d.from(1, 4)), hidden_act: 'silu', max_position_embeddings: 4096,
             swiglu_limit: d.pick([10, 1, 0.3]), rms_norm_eps: d.pick([1e-20, 1e-20, 1e-6, 0.01]),
-            sliding_window: d.pick([1, 2, 5, 16, 31, 64, 128, 400]), ...rope(d, dims), index_head_dim: indexDim,
-            n_routed_experts: experts, n_shared_experts: 1, num_experts_per_tok: d.pick([1, 2, 3, 5, Math.min(8, experts)]),
+            sliding_window: d.pick([1, 2, 5, 16, 31, 64, 128, 400]), ...rope(d, dims),
+            n_routed_experts: experts, n_shared_experts: 1,
+            num_experts_per_tok: d.pick([1, 2, 3, 5, Math.min(8, experts)]),
             scoring_func: 'sqrtsoftplus', topk_method: 'noaux_tc', norm_topk_prob: d.chance(0.75),
-            routed_scaling_factor: d.pick([1.5, 1, 0.7, 2.5]), ...(d.chance(0.3) ? { gate_temp: d.pick([0.5, 1.7, 3]) } : {}),
-            hc_mult: d.pick([1, 2, 3, 4, 4, 5, 8]), hc_sinkhorn_iters: d.pick([20, 20, 1, 2, 7]), hc_eps: d.pick([1e-6, 1e-6, 1e-3]),
-            ...packed, ...engrams(d, layers, vocab), num_nextn_predict_layers: stages, ...drafter(d, layers, vocab, experts),
+            routed_scaling_factor: d.pick([1.5, 1, 0.7, 2.5]),
+            ...(d.chance(0.3) ? { gate_temp: d.pick([0.5, 1.7, 3]) } : {}),
+            hc_mult: d.pick([1, 2, 3, 4, 4, 5, 8]), hc_sinkhorn_iters: d.pick([20, 20, 1, 2, 7]),
+            hc_eps: d.pick([1e-6, 1e-6, 1e-3]), ...packed, ...engrams(d, layers, vocab),
+            num_nextn_predict_layers: stages, ...drafter(d, layers, vocab, experts),
         },
     };
 }
@@ -174,7 +183,8 @@ export function pushWeights(d, folder) {
 
 export function makePrompt(d, config, longest) {
     const { vocab_size: vocab } = config.text_config, image = config.image_token_id, few = d.chance(0.3) ? 6 : vocab;
-    const length = Math.min(longest, d.pick([1, 2, 3, d.from(4, 40), d.from(4, 40), d.from(4, 40), d.from(41, 120), d.from(121, 300)]));
+    const some = d.from(4, 40), lengths = [1, 2, 3, some, some, some, d.from(41, 120), d.from(121, 300)];
+    const length = Math.min(longest, d.pick(lengths));
     const ids = Array.from({ length }, () => (image !== undefined && d.chance(0.06) ? image : d.below(few)));
     if (image !== undefined && length > 4 && d.chance(0.3))
         ids.fill(image, length >> 1, (length >> 1) + 3);

@@ -47,9 +47,8 @@ function sinkhorn(m, n, rounds, eps) {
 
 function coefficients(model, prefix, which, h) {
     const { hc_mult: n, hc_sinkhorn_iters: rounds } = model.text, eps = f32(model.text.hc_eps);
-    const fn = model.weights.matrix(`${prefix}hc_${which}_fn`), base = model.weights.vector(`${prefix}hc_${which}_base`);
-    const scale = model.weights.vector(`${prefix}hc_${which}_scale`);
-    const r = inverseRoot(h, model.eps);
+    const w = model.weights, fn = w.matrix(`${prefix}hc_${which}_fn`), base = w.vector(`${prefix}hc_${which}_base`);
+    const scale = w.vector(`${prefix}hc_${which}_scale`), r = inverseRoot(h, model.eps);
     const mix = lin32(h, fn).map((v, i) => {
         const s = scale[i < n ? 0 : i < 2 * n ? 1 : 2];
         return f32(f32(f32(v * r) * s) + base[i]);
@@ -255,7 +254,8 @@ function addEngram(model, engram, ids, h) {
             const part = stream.subarray(j * dim, (j + 1) * dim), key = kv.subarray(j * dim, (j + 1) * dim);
             const weighed = Float64Array.from(part, (v, d) => v * f32(qw[j * dim + d] * kw[j * dim + d]));
             const roots = f32(inverseRoot(part, model.eps) * inverseRoot(key, model.eps));
-            const product = f32(f32(dot(weighed, key) * roots) * unit), size = f32(Math.sqrt(Math.max(Math.abs(product), f32(1e-6))));
+            const product = f32(f32(dot(weighed, key) * roots) * unit);
+            const size = f32(Math.sqrt(Math.max(Math.abs(product), f32(1e-6))));
             const gate = sigmoid(product < 0 || Object.is(product, -0) ? -size : size);
             for (let d = 0; d < dim; d++)
                 out[j * dim + d] = bf(f32(part[d] + f32(gate * value[d])));
@@ -286,8 +286,8 @@ function block(model, prefix, { h, pre }, at, perToken, attention) {
 // Select this owner's lists for the rows of `at`; `shared` carries what later layers read.
 function selectEntries(model, layer, x, at, made, shared) {
     const t = model.text, ratio = t.compress_ratios[layer], prefix = `layers.${layer}.attn.`;
-    const publishes = layer === t.candidate_source_layer_id;
-    const within = t.candidate_source_layer_id != null && layer > t.candidate_source_layer_id ? shared.candidates : null;
+    const source = t.candidate_source_layer_id, within = source != null && layer > source ? shared.candidates : null;
+    const publishes = layer === source;
     shared.candidates = publishes ? [] : within;
     shared.lists = [];
     for (const i of at) {
@@ -385,7 +385,10 @@ export function propose(model, rings, p, anchor) {
         state = block(model, `mtp.${s}.`, state, rows, t.dspark_num_experts_per_tok, (x) => {
             const list = rings[s].slice(Math.max(0, p - t.sliding_window + 1), p + 1);
             list.push(...x.map((v, r) => windowKey(model, prefix, v, p + 1 + r, freq)));
-            return x.map((v, r) => attend(model, prefix, queries(model, prefix, v, p + 1 + r, freq).q, list, p + 1 + r, freq));
+            return x.map((v, r) => {
+                const { q } = queries(model, prefix, v, p + 1 + r, freq);
+                return attend(model, prefix, q, list, p + 1 + r, freq);
+            });
         });
         trail.push(state);
     }
