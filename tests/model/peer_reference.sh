@@ -4,7 +4,8 @@
 #   tests/model/peer_reference.sh [BUILD-FOLDER]     default build/release
 #
 # Exit 0: equal but for the order of summation; 77: skipped, because node is missing; else a difference.
-# PEER_SEED picks the checkpoints (default 1, so that every run checks the same), PEER_COUNT how many, PEER_LONGEST the longest prompt.
+# PEER_SEED picks the checkpoints (default 1, so that every run checks the same), PEER_COUNT how many,
+# PEER_LONGEST the longest prompt.
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-build/release}
 if ! command -v node >/dev/null 2>&1; then
