@@ -18,4 +18,4 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-node tests/model/peer/compare.mjs "$build/paceline" "$work" "${PEER_SEED-1}" "${PEER_COUNT-16}" "${PEER_LONGEST-64}"
+node tests/model/peer/compare.mjs "$build/paceline" "$work" "${PEER_SEED-1}" "${PEER_COUNT-32}" "${PEER_LONGEST-64}"

@@ -3,8 +3,9 @@
 //   node compare.mjs PROGRAM FOLDER [SEED] [CONFIGS] [LONGEST]
 //
 // For each checkpoint: every layer of the whole run, each from the engine's own streams before it; one layer of
-// `trace --layer` from ours; the logits from the engine's last streams; what the drafter proposes from the engine's
-// taps. What is made in FOLDER is removed. PEER_VERBOSE=1 tells of every check, not only of those that fail.
+// `trace --layer` from ours; the logits from the engine's last streams, and the last ones again in plain C, bit for
+// bit; what the drafter proposes from the engine's taps. What is made in FOLDER is removed. PEER_VERBOSE=1 tells of
+// every check, not only of those that fail.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -163,13 +164,17 @@ function compareLayers(model, ids, d) {
 }
 
 function compareLogits(model, ids, { theirs, free }) {
-    run('logits', '-m', checkpoint, '--ids', ids.join(','), '--all', '--out', join(work, 'logits'));
-    const logits = new Float32Array(bytes(join(work, 'logits')));
+    const file = join(work, 'logits'), args = ['logits', '-m', checkpoint, '--ids', ids.join(','), '--out', file];
+    run(...args, '--isa', 'scalar', '--threads', '1');
+    const last = readFileSync(file);
+    run(...args, '--all');
+    const all = readFileSync(file), logits = new Float32Array(bytes(file));
+    check(last.equals(all.subarray(all.length - last.length)), 'the last logits alone, in plain C on one thread');
     const exact = flatten(finish(model, theirs.at(-1), ids.map((_, i) => i)));
     const size = Math.sqrt(exact.reduce((a, v) => a + v * v, 0) / exact.length);
     const here = apart(exact, logits), whole = apart(flatten(free.logits), logits);
-    worst.logit = Math.max(worst.logit, here.most / size);
-    worst.noise = Math.max(worst.noise, whole.mean / size);
+    worst.logit = Math.max(worst.logit, here.most / (size || 1));
+    worst.noise = Math.max(worst.noise, whole.mean / (size || 1));
     check(here.most <= 0.02 * size, `logits, ${size.toFixed(2)} wide: ${here.most.toExponential(1)} apart at most; ` +
         `from our own streams ${whole.most.toExponential(1)}, mean ${whole.mean.toExponential(1)}`);
 }

@@ -84,7 +84,7 @@ function rope(d, dims) {
         beta_fast: d.pick([32, 8, 2]), beta_slow: d.pick([1, 0.5]),
         original_max_position_embeddings: d.pick([16, 64, 500, 65536]) };
     return { qk_rope_head_dim: dims, rope_theta: d.pick([10000, 10000, 100, 500000]),
-        compress_rope_theta: d.pick([160000, 160000, 2000]), rope_scaling: d.chance(0.25) ? null : yarn };
+        compress_rope_theta: d.pick([160000, 160000, 2000, 50]), rope_scaling: d.chance(0.25) ? null : yarn };
 }
 
 function drafter(d, layers, vocab, many) {
@@ -155,7 +155,7 @@ const EXTREMES = [
     ['small sinks', /attn_sink$/, (v) => v - 60],
     ['large activations', /^embed\.weight$/, (v) => v * 3000],
     ['small activations', /^embed\.weight$/, (v) => v * 2 ** -14],
-    ['quantiser floor', /(attn|ffn)_norm\.weight$/, (v) => v * 2 ** -28],
+    ['quantiser floor', /(attn|ffn)_norm\.weight$/, (v) => v * 2 ** -31],
     ['zero columns', /(attn|ffn)_norm\.weight$/, (v, i) => (i % 64 < 32 ? 0 : v)],
     ['outliers', /(attn_norm|ffn_norm|q_norm|kv_norm)\.weight$/, (v, i) => (i % 37 === 5 ? v * 200 : v)],
     ['wide mixes', /hc_(attn|ffn)_(fn|base)$/, (v) => v * 12],
@@ -168,6 +168,9 @@ const EXTREMES = [
     ['loud experts', /experts\.\d*[02468]\.w[13]\.scale$/, (v) => v + 3],
     ['loud engram', /engram\.(embed|wkv)\.scale$/, (v, i) => v + (i % 2 ? 2 : 0)],
     ['uneven scales', /attn\.w.*\.scale$/, (v, i) => v + (i % 5) - 2],
+    ['high scales', /attn\.(wq_a|wkv)\.scale$/, (v) => v + 40],
+    ['high expert scales', /experts\.\d*[13579]\.w[13]\.scale$/, (v) => v + 40],
+    ['subnormal activations', /^embed\.weight$/, (v) => v * 2 ** -127],
     ['wide scales', /(attn\.w.*|experts.*)\.scale$/, (v, i) => (i % 11 === 4 ? 1 : v)],
 ];
 

@@ -22,7 +22,7 @@ function shaken(x, y, at, n) {
 }
 
 function nudged(x) {
-    return f32(order ? x * (1 + (order.roll() - 0.5) * 2 ** -22) : x);
+    return f32(order ? x * (1 + (order.roll() - 0.5) * 2 ** -20) : x);
 }
 
 const word = new Uint32Array(1);
