@@ -128,9 +128,11 @@ class Run(cli.Case):
         self.assertIn("20 + 40 = 60", thought.stderr)
 
     def interrupt(self, *words):
-        """Start a long reply, Ctrl-C it once it runs (its first text is there); exit code, standard output and error."""
+        """Start a long reply, Ctrl-C it once it runs (its first text is there); exit code, standard output and error.
+
+        Unbuffered: communicate() reads the pipe itself, and would miss what a buffered read(1) took beyond its byte."""
         process = subprocess.Popen([cli.PROGRAM, "run", "--ignore-eos", "--max-tokens", "8000", *words, *map(str, STORY)],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
         first = b"" if "--json" in words else process.stdout.read(1)
         time.sleep(1.5)
         self.assertIsNone(process.poll(), "it still runs")
