@@ -6,27 +6,31 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* A loop is published by raising `round`. Workers spin briefly for the next one (rounds follow one another within
- * microseconds while a reply is made), then sleep on the condition. Tasks are drawn from one counter. */
+/* A loop is published by a new `open` word: its round and how many of its tasks nobody has taken yet. A task is taken by
+ * lowering that count, so whoever took one knows that its loop is still running and may read fn, arg and tasks; a
+ * worker that comes late finds nothing to take. The loop ends with its last task, not with the last worker: one that
+ * lost its processor in between holds nobody up. Workers spin briefly for the next loop (they follow one another within
+ * microseconds while a reply is made), then sleep on the condition. */
 enum { SPINS = 4000, MAX_THREADS = 1024 };
+#define ROUND_ONE (UINT64_C(1) << 32)
 
 struct pl_pool {
     int threads;
     pthread_t *workers; /* threads - 1 */
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    _Atomic unsigned round;
+    _Atomic uint64_t open; /* round << 32 | tasks not taken */
     _Atomic bool quit;
     pl_task_fn *fn;
     void *arg;
-    size_t tasks;
-    _Atomic size_t next;
-    _Atomic int busy; /* workers that have not finished this round */
+    size_t tasks;        /* below 2^32 */
+    _Atomic size_t done; /* tasks finished in this round */
 };
 
 typedef struct worker_arg {
@@ -43,27 +47,32 @@ static inline void pause_cpu(void)
 #endif
 }
 
+/* Take tasks until none is left; any round's, since a word with tasks in it is always the present one's. */
 static void work(pl_pool *pool, int thread)
 {
-    for (;;) {
-        size_t task = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
-        if (task >= pool->tasks)
-            return;
-        pool->fn(pool->arg, task, thread);
+    uint64_t word = atomic_load_explicit(&pool->open, memory_order_acquire);
+    while ((uint32_t)word) {
+        if (!atomic_compare_exchange_weak_explicit(&pool->open, &word, word - 1, memory_order_acquire,
+                                                   memory_order_acquire))
+            continue;
+        pool->fn(pool->arg, pool->tasks - (uint32_t)word, thread);
+        atomic_fetch_add_explicit(&pool->done, 1, memory_order_release);
+        word = atomic_load_explicit(&pool->open, memory_order_acquire);
     }
 }
 
-static unsigned wait_round(pl_pool *pool, unsigned seen)
+/* Wait for a round other than `seen`; its number. */
+static uint32_t wait_round(pl_pool *pool, uint32_t seen)
 {
     for (int i = 0; i < SPINS; i++) {
-        unsigned now = atomic_load_explicit(&pool->round, memory_order_acquire);
+        uint32_t now = (uint32_t)(atomic_load_explicit(&pool->open, memory_order_acquire) >> 32);
         if (now != seen)
             return now;
         pause_cpu();
     }
     pthread_mutex_lock(&pool->lock);
-    unsigned now;
-    while ((now = atomic_load_explicit(&pool->round, memory_order_acquire)) == seen)
+    uint32_t now;
+    while ((now = (uint32_t)(atomic_load_explicit(&pool->open, memory_order_acquire) >> 32)) == seen)
         pthread_cond_wait(&pool->wake, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
     return now;
@@ -73,20 +82,21 @@ static void *worker_main(void *p)
 {
     worker_arg arg = *(worker_arg *)p;
     free(p);
-    unsigned seen = 0;
+    uint32_t seen = 0;
     for (;;) {
         seen = wait_round(arg.pool, seen);
         if (atomic_load(&arg.pool->quit))
             return NULL;
         work(arg.pool, arg.thread);
-        atomic_fetch_sub_explicit(&arg.pool->busy, 1, memory_order_release);
     }
 }
 
-static void publish(pl_pool *pool)
+/* A new round of so many tasks; fn, arg, tasks and done are set before. */
+static void publish(pl_pool *pool, size_t tasks)
 {
     pthread_mutex_lock(&pool->lock);
-    atomic_fetch_add_explicit(&pool->round, 1, memory_order_release);
+    uint64_t round = atomic_load_explicit(&pool->open, memory_order_relaxed) >> 32;
+    atomic_store_explicit(&pool->open, (round + 1) * ROUND_ONE | tasks, memory_order_release);
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -131,7 +141,7 @@ void pl_pool_close(pl_pool *pool)
     if (!pool)
         return;
     atomic_store(&pool->quit, true);
-    publish(pool);
+    publish(pool, 0);
     for (int i = 1; i < pool->threads; i++)
         pthread_join(pool->workers[i - 1], NULL);
     pthread_mutex_destroy(&pool->lock);
@@ -147,7 +157,7 @@ int pl_pool_threads(const pl_pool *pool)
 
 void pl_pool_run(pl_pool *pool, size_t tasks, pl_task_fn *fn, void *arg)
 {
-    if (pool->threads == 1 || tasks <= 1) {
+    if (pool->threads == 1 || tasks <= 1 || tasks > UINT32_MAX) {
         for (size_t i = 0; i < tasks; i++)
             fn(arg, i, 0);
         return;
@@ -155,16 +165,15 @@ void pl_pool_run(pl_pool *pool, size_t tasks, pl_task_fn *fn, void *arg)
     pool->fn = fn;
     pool->arg = arg;
     pool->tasks = tasks;
-    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-    atomic_store_explicit(&pool->busy, pool->threads - 1, memory_order_relaxed);
-    publish(pool);
+    atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
+    publish(pool, tasks);
     work(pool, 0);
     int spins = 0;
-    while (atomic_load_explicit(&pool->busy, memory_order_acquire)) {
+    while (atomic_load_explicit(&pool->done, memory_order_acquire) < tasks) {
         if (++spins < SPINS)
             pause_cpu();
         else
-            sched_yield(); /* a worker lost its core: let it have this one */
+            sched_yield(); /* a worker lost its processor in the middle of a task: let it have this one */
     }
 }
 
