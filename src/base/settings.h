@@ -57,6 +57,32 @@ typedef enum pl_setting_id {
     PL_SET_ROWS,
     PL_SET_ISA,
     PL_SET_SECONDS,
+    /* bench: the clients */
+    PL_SET_LEVELS,
+    PL_SET_BENCH_TOKENS,
+    PL_SET_REPS,
+    PL_SET_BENCH_SEED,
+    PL_SET_NO_SEED,
+    PL_SET_TEMPERATURES,
+    PL_SET_PROMPTS,
+    PL_SET_PROMPT_FILE,
+    PL_SET_MIXED,
+    PL_SET_ALONE,
+    PL_SET_SERIAL,
+    PL_SET_STAGGER_MS,
+    PL_SET_TIMEOUT,
+    PL_SET_MODEL_NAME,
+    PL_SET_API_KEY,
+    PL_SET_LABEL,
+    PL_SET_OUTPUT,
+    PL_SET_BENCH_JSON,
+    PL_SET_ROUNDS,
+    PL_SET_RERUNS,
+    PL_SET_READY,
+    PL_SET_QUIET,
+    PL_SET_BUSY_LIMIT,
+    PL_SET_CELSIUS_LIMIT,
+    PL_SET_COMPARE,
     PL_SET_COUNT
 } pl_setting_id;
 
@@ -80,7 +106,10 @@ typedef enum pl_command_bit {
     PL_CMD_TRACE = 1 << 6,
     PL_CMD_DRAFTS = 1 << 7,
     PL_CMD_BENCH = 1 << 8,
-    PL_CMD_SIMULATE = 1 << 9
+    PL_CMD_SIMULATE = 1 << 9,
+    PL_CMD_BENCH_CONCURRENT = 1 << 10,
+    PL_CMD_BENCH_OPENAI = 1 << 11,
+    PL_CMD_BENCH_ARMS = 1 << 12
 } pl_command_bit;
 
 typedef struct pl_setting {

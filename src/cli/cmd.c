@@ -53,27 +53,19 @@ pl_status cmd_print(const char *bytes, size_t n, pl_error *err)
     return PL_OK;
 }
 
-static bool has_config(const char *dir)
+/* base/name when it is there and can be read, else NULL. Fresh memory. */
+static char *found_under(const char *base, const char *name)
 {
-    char *path = pl_path_join(dir, "config.json");
-    bool found = path && access(path, R_OK) == 0;
+    char *path = pl_path_join(base, name);
+    if (path && access(path, R_OK) == 0)
+        return path;
     free(path);
-    return found;
-}
-
-/* base/models/nano when it holds a config, else NULL. Fresh memory. */
-static char *nano_under(const char *base)
-{
-    char *dir = pl_path_join(base, "models/nano");
-    if (dir && has_config(dir))
-        return dir;
-    free(dir);
     return NULL;
 }
 
 /* The build tree puts the program at build/PRESET/, an install at PREFIX/bin: look in the program's folder and above
  * it. */
-static char *nano_near_program(void)
+static char *found_near_program(const char *name)
 {
     char path[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -85,16 +77,28 @@ static char *nano_near_program(void)
         if (!slash || slash == path)
             return NULL;
         *slash = '\0';
-        char *dir = nano_under(path);
-        if (!dir) {
+        char *found = found_under(path, name);
+        if (!found) {
             char *share = pl_path_join(path, "share/paceline");
-            dir = share ? nano_under(share) : NULL;
+            found = share ? found_under(share, name) : NULL;
             free(share);
         }
-        if (dir)
-            return dir;
+        if (found)
+            return found;
     }
     return NULL;
+}
+
+pl_status cmd_shared_file(const char *name, char **path, pl_error *err)
+{
+    *path = found_near_program(name);
+    if (!*path)
+        *path = found_under(PACELINE_SHARE, name);
+    if (!*path)
+        *path = found_under(".", name);
+    return *path
+               ? PL_OK
+               : pl_fail(err, PL_ENOTFOUND, "%s is neither near the program nor in %s nor here", name, PACELINE_SHARE);
 }
 
 pl_status cmd_model_dir(const pl_settings *settings, char **dir, pl_error *err)
@@ -104,11 +108,8 @@ pl_status cmd_model_dir(const pl_settings *settings, char **dir, pl_error *err)
         *dir = strdup(given);
         return *dir ? PL_OK : pl_fail(err, PL_ENOMEM, "no memory for the model's name");
     }
-    *dir = nano_near_program();
-    if (!*dir)
-        *dir = nano_under(PACELINE_SHARE);
-    if (!*dir)
-        *dir = nano_under(".");
+    if (cmd_shared_file("models/nano/config.json", dir, err) == PL_OK)
+        (*dir)[strlen(*dir) - strlen("/config.json")] = '\0';
     if (*dir)
         return PL_OK;
     return pl_fail_param(err, PL_ENOTFOUND, "model",

@@ -531,13 +531,17 @@ static pl_status parse_rows(bench *b, const char *text, pl_error *err)
 
 int cmd_bench(const pl_settings *settings)
 {
+    if (settings->command->bit == PL_CMD_BENCH_ARMS)
+        return cmd_bench_arms(settings);
+    if (settings->command->bit != PL_CMD_BENCH)
+        return cmd_bench_concurrent(settings);
     static const char *const isas[] = {"auto", "scalar", "avx2", "avx512", "neon"};
     bench b = {.threads = cmd_threads(settings), .seconds = pl_set_real(settings, PL_SET_SECONDS), .state = 1};
     pl_error err;
     b.crews = b.threads > 1 ? 2 : 1;
     pl_status status = PL_OK;
     if (settings->args != 1 || strcmp(settings->arg[0], "kernels") != 0)
-        status = pl_fail(&err, PL_EINVAL, "one word expected: kernels");
+        status = pl_fail(&err, PL_EINVAL, "one word expected: kernels, concurrent, openai or arms");
     if (status == PL_OK)
         status = parse_rows(&b, pl_set_text(settings, PL_SET_ROWS), &err);
     if (status == PL_OK)

@@ -25,12 +25,28 @@ static const built_command built[] = {
 
 enum { TEXT_CAP = 1 << 20 };
 
+/* By the first word of the name: `bench concurrent` is in cmd_bench.c. */
 static cmd_fn *find_built(const char *name)
 {
+    size_t n = strcspn(name, " ");
     for (const built_command *b = built; b->name; b++)
-        if (strcmp(b->name, name) == 0)
+        if (strlen(b->name) == n && memcmp(b->name, name, n) == 0)
             return b->run;
     return NULL;
+}
+
+/* The command that the first of n words name, or the first two; *used is how many. NULL when there is none. */
+static const pl_command *find_command(int n, char *const *word, int *used)
+{
+    char both[64];
+    *used = 2;
+    if (n > 1 && snprintf(both, sizeof both, "%s %s", word[0], word[1]) < (int)sizeof both) {
+        const pl_command *command = pl_command_find(both);
+        if (command)
+            return command;
+    }
+    *used = 1;
+    return pl_command_find(word[0]);
 }
 
 static int print_buf(pl_buf *text, pl_status status, pl_error *err)
@@ -58,7 +74,7 @@ static pl_status overview(pl_buf *out, pl_error *err)
         out, "paceline: exact inference for DeepSeek-V4.1 checkpoints\n\nusage: paceline COMMAND [SETTINGS]\n\n", err));
     for (const pl_command *c = pl_command_table; c->name; c++)
         if (find_built(c->name))
-            PL_TRY(pl_buf_addf(out, err, "  %-10s %s\n", c->name, c->summary));
+            PL_TRY(pl_buf_addf(out, err, "  %-16s %s\n", c->name, c->summary));
     return pl_buf_adds(
         out,
         "\n`paceline help COMMAND` tells a command's settings, `paceline help environment` the variables\n"
@@ -66,9 +82,11 @@ static pl_status overview(pl_buf *out, pl_error *err)
         err);
 }
 
-/* `paceline help`, `paceline help environment`, `paceline help COMMAND`. */
-static int print_help(const char *topic)
+/* `paceline help`, `paceline help environment`, `paceline help COMMAND`; n words follow "help". */
+static int print_help(int n, char *const *word)
 {
+    const char *topic = n > 0 ? word[0] : NULL;
+    int used = 0;
     pl_error err;
     pl_buf text;
     pl_buf_init(&text, TEXT_CAP, "help");
@@ -76,8 +94,8 @@ static int print_help(const char *topic)
         return print_buf(&text, overview(&text, &err), &err);
     if (strcmp(topic, "environment") == 0)
         return print_buf(&text, pl_settings_doc(&text, &err), &err);
-    const pl_command *command = pl_command_find(topic);
-    if (command && find_built(topic))
+    const pl_command *command = find_command(n, word, &used);
+    if (command && find_built(command->name))
         return print_buf(&text, pl_settings_help(command, &text, &err), &err);
     fprintf(stderr, "paceline: no command \"%s\"; `paceline help` lists them\n", topic);
     return CMD_USAGE;
@@ -117,15 +135,16 @@ int main(int argc, char **argv)
     set_signals();
     pl_heap_fix();
     if (argc < 2) {
-        print_help(NULL);
+        print_help(0, NULL);
         return CMD_USAGE;
     }
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
         return print_version();
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
-        return print_help(argc > 2 ? argv[2] : NULL);
-    const pl_command *command = pl_command_find(name);
+        return print_help(argc - 2, argv + 2);
+    int used;
+    const pl_command *command = find_command(argc - 1, argv + 1, &used);
     cmd_fn *run = find_built(name);
     if (!command || !run) {
         fprintf(stderr, "paceline: no command \"%s\"; `paceline help` lists them\n", name);
@@ -133,13 +152,13 @@ int main(int argc, char **argv)
     }
     pl_error err;
     pl_settings settings;
-    if (pl_settings_parse(&settings, command, argc - 2, argv + 2, environ, &err) != PL_OK) {
-        fprintf(stderr, "paceline %s: %s\n", name, err.message);
+    if (pl_settings_parse(&settings, command, argc - 1 - used, argv + 1 + used, environ, &err) != PL_OK) {
+        fprintf(stderr, "paceline %s: %s\n", command->name, err.message);
         return CMD_USAGE;
     }
     if (settings.version)
         return print_version();
     if (settings.help)
-        return print_help(name);
+        return print_help(used, argv + 1);
     return run(&settings);
 }
