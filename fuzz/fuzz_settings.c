@@ -40,7 +40,7 @@ static void check_ids(const char *text)
     int32_t *ids;
     size_t count;
     pl_error err;
-    if (text[0] == '@') /* would read a file */
+    if (text[0] == '@' || strcmp(text, "-") == 0) /* would read a file or standard input */
         return;
     if (pl_ids_parse(text, &ids, &count, &err) == PL_OK) {
         for (size_t i = 0; i < count; i++)

@@ -1,5 +1,7 @@
 #include "base/file.h"
 
+#include "base/mapped.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,26 +13,45 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static pl_status open_read(const char *path, int *fd, pl_error *err)
+/* What stands in a regular file's place. */
+static const char *kind_of(mode_t mode)
 {
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (*fd >= 0)
+    return S_ISDIR(mode)    ? "a folder"
+           : S_ISFIFO(mode) ? "a named pipe"
+           : S_ISSOCK(mode) ? "a socket"
+           : S_ISREG(mode)  ? "a regular file"
+                            : "a device";
+}
+
+/* Open a regular file; with `pipes`, also what text may stream from. O_NONBLOCK: a pipe without a writer must not hold
+ * up the refusal. */
+static pl_status open_read(const char *path, bool pipes, int *fd, struct stat *st, pl_error *err)
+{
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (pipes ? 0 : O_NONBLOCK));
+    int why = errno;
+    bool there = *fd >= 0 ? fstat(*fd, st) == 0 : stat(path, st) == 0;
+    if (there && (S_ISDIR(st->st_mode) || S_ISSOCK(st->st_mode) || (!pipes && !S_ISREG(st->st_mode))))
+        pl_fail(err, PL_EIO, "%s: expected a regular file%s, found %s", path, pipes ? " or a pipe" : "",
+                kind_of(st->st_mode));
+    else if (*fd < 0)
+        return pl_fail(err, why == ENOENT ? PL_ENOTFOUND : PL_EIO, "%s: %s", path, strerror(why));
+    else if (there)
         return PL_OK;
-    return pl_fail(err, errno == ENOENT ? PL_ENOTFOUND : PL_EIO, "%s: %s", path, strerror(errno));
+    else
+        pl_fail(err, PL_EIO, "%s: %s", path, strerror(errno));
+    if (*fd >= 0)
+        close(*fd);
+    return PL_EIO;
 }
 
 pl_status pl_map_open(pl_map *map, const char *path, pl_error *err)
 {
     *map = (pl_map){0};
     int fd;
-    PL_TRY(open_read(path, &fd, err));
     struct stat st;
+    PL_TRY(open_read(path, false, &fd, &st, err));
     pl_status status = PL_OK;
-    if (fstat(fd, &st) != 0)
-        status = pl_fail(err, PL_EIO, "%s: %s", path, strerror(errno));
-    else if (!S_ISREG(st.st_mode))
-        status = pl_fail(err, PL_EIO, "%s: not a regular file", path);
-    else if (st.st_size > 0) {
+    if (st.st_size > 0) {
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
         if (p == MAP_FAILED)
             status = pl_fail(err, PL_EIO, "%s: map of %lld bytes: %s", path, (long long)st.st_size, strerror(errno));
@@ -38,40 +59,60 @@ pl_status pl_map_open(pl_map *map, const char *path, pl_error *err)
             *map = (pl_map){.data = p, .size = (size_t)st.st_size};
     }
     close(fd);
+    if (map->data)
+        pl__mapped_add(map->data, map->size, path);
     return status;
 }
 
 void pl_map_close(pl_map *map)
 {
-    if (map->data)
+    if (map->data) {
+        pl__mapped_remove(map->data);
         munmap((void *)(uintptr_t)map->data, map->size);
+    }
     *map = (pl_map){0};
 }
 
-pl_status pl_file_read(pl_buf *buf, const char *path, pl_error *err)
+static pl_status read_all(pl_buf *buf, int fd, const char *shown, pl_error *err)
 {
-    int fd = STDIN_FILENO;
-    bool own = strcmp(path, "-") != 0;
-    const char *shown = own ? path : "standard input";
-    if (own)
-        PL_TRY(open_read(path, &fd, err));
-    pl_status status = PL_OK;
     char chunk[65536];
     for (;;) {
         ssize_t n = read(fd, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            status = pl_fail(err, PL_EIO, "%s: %s", shown, strerror(errno));
-        if (n <= 0)
-            break;
-        status = pl_buf_add(buf, chunk, (size_t)n, err);
-        if (status != PL_OK)
-            break;
+            return pl_fail(err, PL_EIO, "%s: %s", shown, strerror(errno));
+        if (n == 0)
+            return PL_OK;
+        PL_TRY(pl_buf_add(buf, chunk, (size_t)n, err));
     }
-    if (own)
-        close(fd);
+}
+
+static pl_status read_from(pl_buf *buf, const char *path, bool pipes, pl_error *err)
+{
+    if (strcmp(path, "-") == 0)
+        return read_all(buf, STDIN_FILENO, pl_input_name(path), err);
+    int fd;
+    struct stat st;
+    PL_TRY(open_read(path, pipes, &fd, &st, err));
+    pl_status status = read_all(buf, fd, path, err);
+    close(fd);
     return status;
+}
+
+pl_status pl_file_read(pl_buf *buf, const char *path, pl_error *err)
+{
+    return read_from(buf, path, false, err);
+}
+
+pl_status pl_input_read(pl_buf *buf, const char *path, pl_error *err)
+{
+    return read_from(buf, path, true, err);
+}
+
+const char *pl_input_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
 /* Temporary names where a signal handler may read them: fixed places, because memory may be freed under its eyes. A
@@ -132,6 +173,10 @@ static pl_status look_at_target(pl_file_out *out, const char *path, bool *straig
 static pl_status open_target(pl_file_out *out, const char *path, pl_error *err)
 {
     bool straight;
+    if (strcmp(path, "-") == 0) {
+        out->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        return out->fd >= 0 ? PL_OK : pl_fail(err, PL_EIO, "%s: %s", out->path, strerror(errno));
+    }
     PL_TRY(look_at_target(out, path, &straight, err));
     if (straight) {
         out->fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -155,7 +200,7 @@ static pl_status open_target(pl_file_out *out, const char *path, pl_error *err)
 pl_status pl_file_create(pl_file_out *out, const char *path, pl_error *err)
 {
     *out = (pl_file_out){.fd = -1, .place = -1};
-    out->path = strdup(path);
+    out->path = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
     if (!out->path)
         return pl_fail(err, PL_ENOMEM, "%s: no memory for its name", path);
     pl_status status = open_target(out, path, err);
@@ -203,7 +248,8 @@ pl_status pl_file_write_at(pl_file_out *out, uint64_t offset, const void *bytes,
     return PL_OK;
 }
 
-pl_status pl_file_commit(pl_file_out *out, pl_error *err)
+/* All bytes on the disk, under the temporary name still. */
+static pl_status seal(pl_file_out *out, pl_error *err)
 {
     pl_status status = PL_OK;
     if (out->temp && fsync(out->fd) != 0)
@@ -211,13 +257,42 @@ pl_status pl_file_commit(pl_file_out *out, pl_error *err)
     if (close(out->fd) != 0 && status == PL_OK)
         status = pl_fail(err, PL_EIO, "%s: close: %s", out->path, strerror(errno));
     out->fd = -1;
-    if (status == PL_OK && out->temp && rename(out->temp, out->path) != 0)
-        status = pl_fail(err, PL_EIO, "%s: rename: %s", out->path, strerror(errno));
-    if (status == PL_OK) {
-        free(out->temp);
-        out->temp = NULL;
-    }
+    return status;
+}
+
+static pl_status give_name(pl_file_out *out, pl_error *err)
+{
+    if (out->temp && rename(out->temp, out->path) != 0)
+        return pl_fail(err, PL_EIO, "%s: rename: %s", out->path, strerror(errno));
+    free(out->temp);
+    out->temp = NULL;
+    return PL_OK;
+}
+
+pl_status pl_file_commit(pl_file_out *out, pl_error *err)
+{
+    pl_status status = seal(out, err);
+    if (status == PL_OK)
+        status = give_name(out, err);
     pl_file_abandon(out);
+    return status;
+}
+
+pl_status pl_file_commit_pair(pl_file_out *one, pl_file_out *other, pl_error *err)
+{
+    bool named = one->temp != NULL; /* else it is written straight: nothing to take back */
+    pl_status status = seal(one, err);
+    if (status == PL_OK)
+        status = seal(other, err);
+    if (status == PL_OK)
+        status = give_name(one, err);
+    if (status == PL_OK) {
+        status = give_name(other, err);
+        if (status != PL_OK && named)
+            unlink(one->path);
+    }
+    pl_file_abandon(one);
+    pl_file_abandon(other);
     return status;
 }
 

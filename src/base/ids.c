@@ -1,4 +1,5 @@
-/* Lists of token ids as users write them: "1,2,3", blanks allowed, or "@FILE" with the same inside. */
+/* Lists of token ids as users write them: "1,2,3", blanks allowed, "@FILE" with the same inside, or "-" for standard
+ * input with the same. */
 #include "base/file.h"
 #include "base/num.h"
 #include "base/settings.h"
@@ -72,12 +73,13 @@ pl_status pl_ids_parse(const char *text, int32_t **ids, size_t *count, pl_error 
 {
     *ids = NULL;
     *count = 0;
-    if (text[0] != '@')
+    bool dash = strcmp(text, "-") == 0;
+    if (text[0] != '@' && !dash)
         return read_text(text, strlen(text), "--ids", ids, count, err);
     pl_buf file;
-    const char *name = strcmp(text + 1, "-") == 0 ? "standard input" : text + 1;
+    const char *path = dash ? text : text + 1, *name = pl_input_name(path);
     pl_buf_init(&file, FILE_CAP, name);
-    pl_status status = pl_file_read(&file, text + 1, err);
+    pl_status status = pl_input_read(&file, path, err);
     if (status == PL_OK)
         status = read_text(file.data ? file.data : "", file.len, name, ids, count, err);
     pl_buf_free(&file);

@@ -13,25 +13,32 @@
 enum { FORMS_CAP = 512, SHOWN = 60 };
 
 /* A refused value is shown in the message, cut when it is long. */
+static pl_status refuse(const pl_setting *s, const char *text, pl_setting_source source, const char *expected,
+                        pl_error *err)
+{
+    char variable[96] = "", from[128] = "";
+    if (source == PL_FROM_ENV) {
+        pl_setting_variable(s, variable, sizeof variable);
+        snprintf(from, sizeof from, " (from %s)", variable);
+    }
+    return pl_fail_param(err, PL_EINVAL, s->name, "--%s%s: %s expected, found \"%.*s\"%s", s->name, from, expected,
+                         SHOWN, text, strlen(text) > SHOWN ? "..." : "");
+}
+
 static pl_status malformed(const pl_setting *s, const char *text, pl_setting_source source, pl_error *err)
 {
     pl_buf forms;
     pl_buf_init(&forms, FORMS_CAP, "accepted forms");
     pl_status status = pl_setting_forms(s, &forms, err);
-    if (status == PL_OK) {
-        bool long_text = strlen(text) > SHOWN;
-        char variable[96] = "";
-        if (source == PL_FROM_ENV) {
-            size_t n = (size_t)snprintf(variable, sizeof variable, " (from %s", ENV_PREFIX);
-            for (const char *c = s->name; *c && n + 2 < sizeof variable; c++)
-                variable[n++] = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
-            memcpy(variable + n, ")", 2);
-        }
-        status = pl_fail_param(err, PL_EINVAL, s->name, "--%s%s: %s expected, found \"%.*s\"%s", s->name, variable,
-                               forms.data, SHOWN, text, long_text ? "..." : "");
-    }
+    if (status == PL_OK)
+        status = refuse(s, text, source, forms.data, err);
     pl_buf_free(&forms);
     return status;
+}
+
+pl_status pl_set_refuse(const pl_settings *settings, pl_setting_id id, const char *expected, pl_error *err)
+{
+    return refuse(&pl_setting_table[id], pl_set_text(settings, id), settings->value[id].source, expected, err);
 }
 
 static bool parse_switch(const char *text, int64_t *out)
@@ -66,6 +73,8 @@ static bool looks_like_ids(const char *text)
 {
     if (text[0] == '@')
         return text[1] != '\0';
+    if (strcmp(text, "-") == 0)
+        return true;
     return isdigit((unsigned char)text[0]) && strspn(text, "0123456789, \t\n") == strlen(text);
 }
 
@@ -82,7 +91,7 @@ static bool parse_value(const pl_setting *s, const char *text, pl_setting_value 
     case PL_KIND_REAL:
         return pl_parse_f64(text, s->fmin, s->fmax, &value->real) &&
                !(s->open && (float)value->real <= (float)s->fmin); /* it is used as a float32: 1e-50 is 0 */
-    case PL_KIND_TEXT: return *text != '\0';
+    case PL_KIND_TEXT: return *text != '\0' && !(s->named && strcmp(text, "-") == 0);
     case PL_KIND_CHOICE: return parse_choice(s->choices, text, &value->integer);
     case PL_KIND_IDS: return looks_like_ids(text);
     }
@@ -187,6 +196,15 @@ static pl_status unknown_flag(const pl_settings *settings, const char *word, pl_
                          settings->command->name, n, word, settings->command->name);
 }
 
+/* Is this word behind a single dash the name of a setting? "-max-tokens" must not be read as -m with "ax-tokens". */
+static bool names_setting(const pl_settings *settings, const char *word)
+{
+    bool negated;
+    size_t n = strcspn(word, "=");
+    return n > 1 && (find_long(settings, word, n, &negated) || (n == 4 && memcmp(word, "help", n) == 0) ||
+                     (n == 7 && memcmp(word, "version", n) == 0));
+}
+
 /* One flag at argv[*at], which moves past the words it used. */
 static pl_status read_flag(pl_settings *settings, int argc, char *const *argv, int *at, pl_error *err)
 {
@@ -199,6 +217,10 @@ static pl_status read_flag(pl_settings *settings, int argc, char *const *argv, i
         size_t n = value ? (size_t)(value - word) - 2 : strlen(word) - 2;
         value = value ? value + 1 : NULL;
         s = find_long(settings, word + 2, n, &negated);
+    } else if (names_setting(settings, word + 1)) {
+        int n = (int)strcspn(word + 1, "=");
+        return pl_fail(err, PL_EINVAL, "two dashes expected before a name of more than a letter: --%.*s, found -%.*s",
+                       n, word + 1, n, word + 1);
     } else {
         s = find_letter(settings, word[1]);
         if (s && word[2])

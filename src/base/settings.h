@@ -40,7 +40,9 @@ typedef enum pl_setting_id {
     PL_SET_LOG,
     /* files and forms of the small tools */
     PL_SET_JSON,
+    PL_SET_JSON_IDS, /* --json of tokenize */
     PL_SET_OUT,
+    PL_SET_OUT_DIR, /* --out of trace and synth */
     PL_SET_ALL,
     PL_SET_ANCHOR,
     PL_SET_LAYER,
@@ -92,7 +94,7 @@ typedef enum pl_setting_kind {
     PL_KIND_REAL,   /* number in [fmin, fmax] (fmin itself excluded when open), or `word` */
     PL_KIND_TEXT,   /* any text that is not empty */
     PL_KIND_CHOICE, /* one of `choices` */
-    PL_KIND_IDS     /* token ids separated by commas, or @FILE that holds such a list */
+    PL_KIND_IDS     /* token ids separated by commas, @FILE that holds such a list, or "-": standard input holds it */
 } pl_setting_kind;
 
 /* Which command a setting belongs to: a set of bits. */
@@ -124,10 +126,12 @@ typedef struct pl_setting {
     bool open;
     const char *word; /* a word that stands for word_value */
     int64_t word_value;
-    const char *choices; /* "low|high|max" */
-    const char *arg;     /* "N", "DIR": how --help shows the value */
-    const char *help;    /* one sentence, no full stop */
-    unsigned commands;   /* pl_command_bit set */
+    const char *choices;  /* "low|high|max" */
+    const char *arg;      /* "N", "DIR": how --help shows the value */
+    bool named;           /* TEXT: a file or folder that must have a name, so "-" (a standard stream) is refused */
+    const char *help;     /* one sentence, no full stop */
+    const char *off_help; /* of a switch that is on by default: what --no-NAME does */
+    unsigned commands;    /* pl_command_bit set */
 } pl_setting;
 
 typedef struct pl_command {
@@ -136,6 +140,7 @@ typedef struct pl_command {
     const char *usage;      /* what follows "paceline NAME" */
     const char *summary;    /* one line */
     int args_min, args_max; /* how many words besides the settings it takes */
+    const char *notes;      /* lines for --help behind the usage, each with its newline; NULL: none */
 } pl_command;
 
 /* The tables. PL_SET_COUNT rows in id order; the commands end with a NULL name. */
@@ -172,6 +177,10 @@ typedef struct pl_settings {
 pl_status pl_settings_parse(pl_settings *settings, const pl_command *command, int argc, char *const *argv,
                             char *const *env, pl_error *err);
 
+/* Refuse a value that the table cannot check, in the words of all refusals: --NAME, its variable when it came from
+ * there, what is expected, what was found. Returns PL_EINVAL. */
+pl_status pl_set_refuse(const pl_settings *settings, pl_setting_id id, const char *expected, pl_error *err);
+
 /* Was it given by flag or environment (so not the default)? */
 bool pl_set_given(const pl_settings *settings, pl_setting_id id);
 /* The value. Only for a setting of this command and of that kind; without a value "", 0 or 0.0. */
@@ -180,10 +189,12 @@ int64_t pl_set_int(const pl_settings *settings, pl_setting_id id);
 double pl_set_real(const pl_settings *settings, pl_setting_id id);
 bool pl_set_on(const pl_settings *settings, pl_setting_id id);
 
-/* Read an id list ("1,2,3" or "@FILE") into fresh memory (free with free): *ids, *count (at least 1). Each id is
- * 0..2^31-1. PL_EINVAL with the offset, PL_ELIMIT past 4 million ids, PL_ENOTFOUND, PL_EIO. */
+/* Read an id list ("1,2,3", "@FILE", or "-" for standard input) into fresh memory (free with free): *ids, *count (at
+ * least 1). Each id is 0..2^31-1. PL_EINVAL with the offset, PL_ELIMIT past 4 million ids, PL_ENOTFOUND, PL_EIO. */
 pl_status pl_ids_parse(const char *text, int32_t **ids, size_t *count, pl_error *err);
 
+/* PACELINE_NAME, cut to size. */
+void pl_setting_variable(const pl_setting *setting, char *out, size_t size);
 /* "a whole number from 1 to 65535", for messages and help. */
 pl_status pl_setting_forms(const pl_setting *setting, pl_buf *out, pl_error *err);
 /* The --help text of one command. */

@@ -33,9 +33,13 @@ pl_status pl_setting_forms(const pl_setting *s, pl_buf *out, pl_error *err)
         PL_TRY(pl_buf_addf(out, err, s->open ? "a number above %g, at most %g" : "a number from %g to %g", s->fmin,
                            s->fmax));
         break;
-    case PL_KIND_TEXT: PL_TRY(pl_buf_adds(out, "text that is not empty", err)); break;
+    case PL_KIND_TEXT:
+        PL_TRY(pl_buf_adds(out, s->named ? "the name of a file or folder (- is none)" : "text that is not empty", err));
+        break;
     case PL_KIND_CHOICE: PL_TRY(choices(s->choices, out, err)); break;
-    case PL_KIND_IDS: PL_TRY(pl_buf_adds(out, "token ids separated by commas, or @FILE,", err)); break;
+    case PL_KIND_IDS:
+        PL_TRY(pl_buf_adds(out, "token ids separated by commas, @FILE, or - for standard input,", err));
+        break;
     }
     if (s->word)
         PL_TRY(pl_buf_addf(out, err, " or the word %s", s->word));
@@ -56,7 +60,7 @@ static void flag_text(const pl_setting *s, char *out, size_t size)
         snprintf(out, size, "%s--%s%s", letter, strcmp(s->standard, "on") == 0 ? "no-" : "", s->name);
 }
 
-static void variable_name(const pl_setting *s, char *out, size_t size)
+void pl_setting_variable(const pl_setting *s, char *out, size_t size)
 {
     size_t n = (size_t)snprintf(out, size, "PACELINE_");
     for (const char *c = s->name; *c && n + 1 < size; c++)
@@ -66,17 +70,15 @@ static void variable_name(const pl_setting *s, char *out, size_t size)
 
 pl_status pl_settings_help(const pl_command *command, pl_buf *out, pl_error *err)
 {
-    PL_TRY(pl_buf_addf(out, err, "paceline %s: %s\n\nusage: paceline %s %s\n\n", command->name, command->summary,
-                       command->name, command->usage));
+    PL_TRY(pl_buf_addf(out, err, "paceline %s: %s\n\nusage: paceline %s %s\n%s\n", command->name, command->summary,
+                       command->name, command->usage, command->notes ? command->notes : ""));
     for (int i = 0; i < PL_SET_COUNT; i++) {
         const pl_setting *s = &pl_setting_table[i];
         if (!(s->commands & command->bit))
             continue;
         char flag[CELL];
         flag_text(s, flag, sizeof flag);
-        PL_TRY(pl_buf_addf(out, err, "  %-*s %s%s", FLAG_COLUMN, flag,
-                           s->kind == PL_KIND_SWITCH && s->standard && strcmp(s->standard, "on") == 0 ? "do not: " : "",
-                           s->help));
+        PL_TRY(pl_buf_addf(out, err, "  %-*s %s", FLAG_COLUMN, flag, s->off_help ? s->off_help : s->help));
         if (s->kind != PL_KIND_SWITCH && s->standard)
             PL_TRY(pl_buf_addf(out, err, " (default %s)", s->standard));
         PL_TRY(pl_buf_addc(out, '\n', err));
@@ -92,7 +94,7 @@ pl_status pl_settings_help(const pl_command *command, pl_buf *out, pl_error *err
 static pl_status doc_row(const pl_setting *s, pl_buf *out, pl_error *err)
 {
     char variable[CELL], flag[CELL];
-    variable_name(s, variable, sizeof variable);
+    pl_setting_variable(s, variable, sizeof variable);
     flag_text(s, flag, sizeof flag);
     PL_TRY(pl_buf_addf(out, err, "| `%s` | `%s` | ", variable, flag));
     PL_TRY(pl_setting_forms(s, out, err));

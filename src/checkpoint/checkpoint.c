@@ -72,15 +72,14 @@ static bool is_inside(const char *path, const char *folder)
     return strncmp(p, f, n) == 0 && (p[n] == '/' || (n == 1 && f[0] == '/'));
 }
 
-/* A shard is a regular file of the folder. A link may lead to another file of it, or, as in the download cache of the
- * Hugging Face tools (snapshots/REVISION/FILE -> ../../blobs/HASH), into the blobs folder two levels up. */
+/* A shard is a file of the folder (a regular one: pl_map_open sees to that). A link may lead to another file of it, or,
+ * as in the download cache of the Hugging Face tools (snapshots/REVISION/FILE -> ../../blobs/HASH), into the blobs
+ * folder two levels up. */
 static pl_status check_shard_file(const pl_checkpoint *c, const char *path, pl_error *err)
 {
     struct stat st;
     if (stat(path, &st) != 0)
         return pl_fail(err, errno == ENOENT ? PL_ENOTFOUND : PL_EIO, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return pl_fail(err, PL_EFORMAT, "%s: expected a regular file", path);
     if (is_inside(path, c->dir))
         return PL_OK;
     char *blobs = pl_path_join(c->dir, "../../blobs");

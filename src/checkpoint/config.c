@@ -371,10 +371,11 @@ pl_status pl_config_parse(pl_config *config, const char *json, size_t len, const
 pl_status pl_config_load(pl_config *config, const char *path, pl_error *err)
 {
     pl_buf text;
-    pl_buf_init(&text, PL_MAX_CONFIG_BYTES, path);
+    const char *name = pl_input_name(path);
+    pl_buf_init(&text, PL_MAX_CONFIG_BYTES, name);
     pl_status status = pl_file_read(&text, path, err);
     if (status == PL_OK)
-        status = pl_config_parse(config, text.data, text.len, path, err);
+        status = pl_config_parse(config, text.data, text.len, name, err);
     pl_buf_free(&text);
     return status;
 }

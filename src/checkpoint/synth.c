@@ -16,7 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { CHUNK = 1 << 20, TOKENIZER_CAP = 64 << 20 };
+enum { CHUNK = 1 << 20, TOKENIZER_CAP = 64 << 20, MADE_CAP = 64 << 20 };
 
 typedef struct writer {
     const pl_synth *synth;
@@ -27,6 +27,8 @@ typedef struct writer {
     unsigned char *chunk;
     pl_buf map; /* the index's weight_map */
     uint64_t done, total;
+    pl_buf made; /* paths of what was made, each with its NUL, folders first: a failure takes them back */
+    int folders; /* how many of them are folders */
 } writer;
 
 static char *path_in(const writer *w, const char *name, pl_error *err)
@@ -37,12 +39,39 @@ static char *path_in(const writer *w, const char *name, pl_error *err)
     return path;
 }
 
-static pl_status put_file(const writer *w, const char *name, const pl_buf *text, pl_error *err)
+static pl_status note_made(writer *w, const char *path, pl_error *err)
+{
+    return pl_buf_add(&w->made, path, strlen(path) + 1, err);
+}
+
+/* Take back what was made: the files, then the folders, the inner ones first. A folder that holds something else
+ * stays. */
+static void undo(const writer *w)
+{
+    const char *begin = w->made.data, *files = begin;
+    for (int i = 0; i < w->folders; i++)
+        files += strlen(files) + 1;
+    for (const char *p = files; begin && p < begin + w->made.len; p += strlen(p) + 1)
+        unlink(p);
+    for (int last = w->folders - 1; last >= 0; last--) {
+        const char *p = begin;
+        for (int i = 0; i < last; i++)
+            p += strlen(p) + 1;
+        rmdir(p);
+    }
+}
+
+static pl_status put_file(writer *w, const char *name, const pl_buf *text, pl_error *err)
 {
     char *path = path_in(w, name, err);
     if (!path)
         return PL_ENOMEM;
-    pl_status status = pl_file_put(path, text->data, text->len, err);
+    size_t before = w->made.len;
+    pl_status status = note_made(w, path, err);
+    if (status == PL_OK)
+        status = pl_file_put(path, text->data, text->len, err);
+    if (status != PL_OK)
+        w->made.len = before;
     free(path);
     return status;
 }
@@ -118,10 +147,15 @@ static pl_status write_shard(writer *w, pl_error *err)
     char *path = path_in(w, name, err);
     if (!path)
         return PL_ENOMEM;
-    pl_status status = pl_file_create(&file, path, err);
+    size_t before = w->made.len;
+    pl_status status = note_made(w, path, err);
+    if (status == PL_OK)
+        status = pl_file_create(&file, path, err);
     free(path);
-    if (status != PL_OK)
+    if (status != PL_OK) {
+        w->made.len = before;
         return status;
+    }
     status = write_header(w, name, &file, err);
     for (int p = 0; p <= 4; p++)
         for (size_t i = 0; i < w->items && status == PL_OK; i++)
@@ -131,6 +165,8 @@ static pl_status write_shard(writer *w, pl_error *err)
         status = pl_file_commit(&file, err);
     else
         pl_file_abandon(&file);
+    if (status != PL_OK)
+        w->made.len = before; /* what stands under that name is not ours */
     w->items = 0;
     if (status == PL_OK && w->synth->progress)
         w->synth->progress(w->synth->progress_arg, "writing weights", w->done, w->total);
@@ -173,7 +209,7 @@ static pl_status write_weights(writer *w, pl_error *err)
     return status;
 }
 
-static pl_status make_folder(const char *path, pl_error *err)
+static pl_status make_folder(writer *w, const char *path, pl_error *err)
 {
     char *part = strdup(path);
     if (!part)
@@ -185,7 +221,10 @@ static pl_status make_folder(const char *path, pl_error *err)
             continue;
         char kept = p[1];
         p[1] = 0;
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+        if (mkdir(part, 0777) == 0) {
+            status = note_made(w, part, err);
+            w->folders += status == PL_OK;
+        } else if (errno != EEXIST)
             status = pl_fail(err, PL_EIO, "%s: cannot be made: %s", part, strerror(errno));
         p[1] = kept;
     }
@@ -193,10 +232,10 @@ static pl_status make_folder(const char *path, pl_error *err)
     return status;
 }
 
-static pl_status check_folder(const writer *w, pl_error *err)
+static pl_status check_folder(writer *w, pl_error *err)
 {
     const char *out = w->synth->out;
-    PL_TRY(make_folder(out, err));
+    PL_TRY(make_folder(w, out, err));
     char *path = path_in(w, "config.json", err);
     if (!path)
         return PL_ENOMEM;
@@ -209,7 +248,7 @@ static pl_status check_folder(const writer *w, pl_error *err)
         return pl_fail(err, PL_EIO, "%s: %s", out, strerror(errno));
     uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
     if (room < w->total)
-        return pl_fail_param(err, PL_EINVAL, "out", "%s: expected room for %llu bytes, found %llu free", out,
+        return pl_fail_param(err, PL_EIO, "out", "%s: expected room for %llu bytes, found %llu free", out,
                              (unsigned long long)w->total, (unsigned long long)room);
     return PL_OK;
 }
@@ -262,10 +301,14 @@ pl_status pl_synth_write(const pl_synth *synth, pl_error *err)
                     .chunk = malloc(CHUNK),
                     .total = tally.total_bytes};
         pl_buf_init(&w.map, PL_MAX_INDEX_BYTES, "index");
+        pl_buf_init(&w.made, MADE_CAP, "list of files");
         status = w.chunk ? write_all(&w, &tokenizer, &config_text, err)
                          : pl_fail(err, PL_ENOMEM, "no memory for a piece of a shard");
+        if (status != PL_OK)
+            undo(&w);
         free(w.chunk);
         free(w.item);
+        pl_buf_free(&w.made);
         pl_buf_free(&w.map);
     }
     pl_buf_free(&tokenizer);

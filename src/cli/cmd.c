@@ -39,9 +39,7 @@ pl_status cmd_effort(const pl_settings *settings, int *effort, pl_error *err)
     else if (strcmp(text, "max") == 0)
         number = PL_CHAT_EFFORT_MAX;
     else if (!pl_parse_i64(text, 1, 100, &number))
-        return pl_fail_param(err, PL_EINVAL, "effort",
-                             "--effort: low, high, max or a whole number from 1 to 100 expected, found \"%.60s\"",
-                             text);
+        return pl_set_refuse(settings, PL_SET_EFFORT, "low, high, max or a whole number from 1 to 100", err);
     *effort = (int)number;
     return PL_OK;
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "checkpoint/inventory.h"
 #include "cli/cmd.h"
+#include "text/utf8.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -39,9 +40,9 @@ static pl_status read_folder(report *r, int threads, pl_error *err)
     return PL_OK;
 }
 
-static pl_status read_config(report *r, pl_error *err)
+static pl_status read_config(report *r, const char *path, pl_error *err)
 {
-    PL_TRY(pl_config_load(&r->config, r->source, err));
+    PL_TRY(pl_config_load(&r->config, path, err));
     pl_tally_config(&r->config, &r->tally);
     r->shards = pl_inventory_shards(&r->config);
     r->tables = pl_checkpoint_table_bytes(&r->config);
@@ -61,7 +62,8 @@ static pl_status read_tokenizer(report *r, pl_error *err)
 
 static pl_status fill(report *r, const pl_settings *settings, pl_error *err)
 {
-    PL_TRY(r->folder ? read_folder(r, cmd_threads(settings), err) : read_config(r, err));
+    PL_TRY(r->folder ? read_folder(r, cmd_threads(settings), err)
+                     : read_config(r, pl_set_text(settings, PL_SET_CONFIG), err));
     PL_TRY(r->folder ? read_tokenizer(r, err) : PL_OK);
     r->settings.threads = cmd_threads(settings);
     r->settings.context = (int)pl_set_int(settings, PL_SET_CONTEXT);
@@ -220,7 +222,7 @@ static json_t *config_json(const pl_config *c)
                      "ratios", ratio, "kv_owner", kv, "index_owner", index);
 }
 
-static json_t *report_json(const report *r)
+static json_t *report_json(const report *r, const char *source)
 {
     uint64_t tables = r->tally.bytes[PL_PART_ENGRAM_TABLES];
     json_t *parts = json_object();
@@ -239,18 +241,22 @@ static json_t *report_json(const report *r)
                                  "tokenizer", r->tokenizer ? number(r->resident.tokenizer) : json_null(), "program",
                                  number(r->resident.program), "total", number(r->resident.total), "context",
                                  r->settings.context, "slots", r->settings.slots, "threads", r->settings.threads);
-    return json_pack("{s:s,s:o,s:i,s:I,s:o,s:o,s:o,s:o}", "source", r->source, "config", config_json(&r->config),
-                     "shards", r->shards, "tensors", (json_int_t)r->tally.total_tensors, "bytes",
-                     number(r->tally.total_bytes), "parts", parts, "mapped", mapped, "resident", resident);
+    return json_pack("{s:s,s:o,s:i,s:I,s:o,s:o,s:o,s:o}", "source", source, "config", config_json(&r->config), "shards",
+                     r->shards, "tensors", (json_int_t)r->tally.total_tensors, "bytes", number(r->tally.total_bytes),
+                     "parts", parts, "mapped", mapped, "resident", resident);
 }
 
 static pl_status print_json(pl_buf *out, const report *r, pl_error *err)
 {
-    json_t *root = report_json(r);
+    pl_buf source; /* a path need not be UTF-8, JSON must */
+    pl_buf_init(&source, TEXT_CAP, "path");
+    PL_TRY(pl_utf8_repair(&source, r->source, strlen(r->source), err));
+    json_t *root = report_json(r, source.data ? source.data : "");
+    pl_buf_free(&source);
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
-    if (!text) /* no memory, or a path that is not UTF-8 */
-        return pl_fail(err, PL_EFAULT, "the report cannot be written as JSON");
+    if (!text)
+        return pl_fail(err, PL_ENOMEM, "no memory for the report");
     pl_status status = pl_buf_adds(out, text, err);
     free(text);
     return status == PL_OK ? pl_buf_addc(out, '\n', err) : status;
@@ -282,7 +288,9 @@ int cmd_inspect(const pl_settings *settings)
     else if (*config && (settings->args || by_flag))
         status = pl_fail_param(&err, PL_EINVAL, "config", "a folder or --config FILE expected, found both");
     else if (*config)
-        r.source = config;
+        r.source = pl_input_name(config);
+    else if (settings->args && strcmp(settings->arg[0], "-") == 0)
+        status = pl_fail(&err, PL_EINVAL, "a folder expected, found - (of standard input, --config - reads a config)");
     else if (settings->args)
         r.source = settings->arg[0];
     else

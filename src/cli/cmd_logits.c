@@ -4,6 +4,7 @@
 #include "cli/load.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct sink {
     cli_model *model;
@@ -48,11 +49,13 @@ int cmd_logits(const pl_settings *settings)
         status = cli_model_open(&model, settings, 0, &err);
     if (status != PL_OK)
         return cmd_fail(settings, &err);
+    const char *out = pl_set_text(settings, PL_SET_OUT);
     sink s = {.model = &model, .file = {.fd = -1}};
     status = run(&s, settings, &err);
     pl_file_abandon(&s.file);
     if (status == PL_OK)
-        fprintf(stderr, "%s: %zu x %d float32\n", pl_set_text(settings, PL_SET_OUT), s.rows, model.config->vocab_size);
+        fprintf(stderr, "%s: %zu x %d float32\n", strcmp(out, "-") == 0 ? "standard output" : out, s.rows,
+                model.config->vocab_size);
     cli_model_close(&model);
     return status == PL_OK ? CMD_OK : cmd_fail(settings, &err);
 }

@@ -1,9 +1,8 @@
 /* `paceline synth --config FILE --seed N --out DIR`: a random checkpoint of any shape in the release layout. */
+#include "base/file.h"
 #include "checkpoint/synth.h"
 #include "cli/cmd.h"
 #include "text/token_map.h"
-
-#include "base/file.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -39,16 +38,16 @@ int cmd_synth(const pl_settings *settings)
     pl_status status = PL_OK;
     if (!*file)
         status = pl_fail_param(&err, PL_EINVAL, "config", "--config FILE is needed: the shapes to write");
-    else if (!*pl_set_text(settings, PL_SET_OUT))
+    else if (!*pl_set_text(settings, PL_SET_OUT_DIR))
         status = pl_fail_param(&err, PL_EINVAL, "out", "--out DIR is needed: the folder to write");
     if (status == PL_OK)
         status = pl_file_read(&config, file, &err);
     if (status == PL_OK) {
         const pl_synth synth = {.config_json = config.data ? config.data : "",
                                 .config_len = config.len,
-                                .where = file,
+                                .where = pl_input_name(file),
                                 .seed = (uint64_t)pl_set_int(settings, PL_SET_SYNTH_SEED),
-                                .out = pl_set_text(settings, PL_SET_OUT),
+                                .out = pl_set_text(settings, PL_SET_OUT_DIR),
                                 .classes = count_classes,
                                 .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
         status = pl_synth_write(&synth, &err);

@@ -1,8 +1,8 @@
 /* paceline tokenize: text to token ids and back.
  *
  *   in                         plain                          --decode
- *   TEXT or --text FILE|-      the text                       ids: separated by commas or blanks, or a JSON array
- *   --jsonl FILE|-             {"s": TEXT} a line             a JSON array of ids a line
+ *   TEXT, - or --text FILE|-   the text                       ids: separated by commas or blanks, or a JSON array
+ *   --jsonl FILE|-             {"s": TEXT} a line             a JSON array of ids a line; no line may be empty
  *   out
  *   default                    ids on a line, blanks between  the bytes, nothing added
  *   --json                     a JSON array of ids            a JSON string (what is not UTF-8 as U+FFFD)
@@ -28,16 +28,24 @@ typedef struct job {
     pl_ids ids;
     pl_buf text; /* bytes decoded from ids */
     pl_buf out;
-    size_t line; /* of the JSONL file, from 1; 0 elsewhere */
+    const char *where; /* the input, for messages */
+    size_t line;       /* of the JSONL file, from 1; 0 elsewhere */
 } job;
 
 /* Input errors name the line they are in. */
 static pl_status bad_line(const job *j, pl_error *err, const char *what)
 {
     if (j->line == 0)
-        return pl_fail(err, PL_EINVAL, "%s", what);
-    const char *file = pl_set_text(j->settings, PL_SET_JSONL);
-    return pl_fail(err, PL_EINVAL, "%s, line %zu: %s", strcmp(file, "-") == 0 ? "standard input" : file, j->line, what);
+        return pl_fail(err, PL_EINVAL, "%s: %s", j->where, what);
+    return pl_fail(err, PL_EINVAL, "%s, line %zu: %s", j->where, j->line, what);
+}
+
+/* Why a JSON text was not read. Never for want of memory: fatal.c sees to that. */
+static pl_status bad_json(const job *j, const json_error_t *why, const char *expected, pl_error *err)
+{
+    char what[256];
+    snprintf(what, sizeof what, "%s: %s", expected, why->text);
+    return bad_line(j, err, what);
 }
 
 static pl_status put_ids(job *j, pl_error *err)
@@ -53,8 +61,11 @@ static pl_status put_ids(job *j, pl_error *err)
 static pl_status encode_one(job *j, const char *text, size_t len, pl_error *err)
 {
     pl_ids_clear(&j->ids);
-    PL_TRY(pl_tokenizer_encode(j->tok, text, len, j->special, &j->ids, err));
-    return put_ids(j, err);
+    pl_error why;
+    pl_status status = pl_tokenizer_encode(j->tok, text, len, j->special, &j->ids, &why);
+    if (status != PL_OK && j->line)
+        return pl_fail(err, status, "%s, line %zu: %s", j->where, j->line, why.message);
+    return status == PL_OK ? put_ids(j, err) : pl_fail(err, status, "%s: %s", j->where, why.message);
 }
 
 static pl_status add_id(job *j, const json_t *value, pl_error *err)
@@ -74,10 +85,10 @@ static pl_status ids_from_json(job *j, const char *text, size_t len, pl_error *e
     json_error_t why;
     json_t *array = json_loadb(text, len, 0, &why), *value;
     size_t i;
-    char what[256] = "expected a JSON array of token ids";
+    static const char expected[] = "expected a JSON array of token ids";
     if (!array)
-        snprintf(what + strlen(what), sizeof what - strlen(what), ": %s", why.text);
-    pl_status status = json_is_array(array) ? PL_OK : bad_line(j, err, what);
+        return bad_json(j, &why, expected, err);
+    pl_status status = json_is_array(array) ? PL_OK : bad_line(j, err, expected);
     json_array_foreach(array, i, value)
     {
         if (status == PL_OK)
@@ -100,9 +111,9 @@ static pl_status ids_from_words(job *j, const char *text, size_t len, pl_error *
             id = id * 10 + (text[at] - '0');
         if (at == start || id > top)
             return pl_fail_at(err, PL_EINVAL, (int64_t)start,
-                              "expected ids from 0 to %d separated by commas or blanks, found something else at "
+                              "%s: expected ids from 0 to %d separated by commas or blanks, found something else at "
                               "offset %zu",
-                              (int)top, start);
+                              j->where, (int)top, start);
         PL_TRY(pl_ids_push(&j->ids, (int32_t)id, err));
     }
     return PL_OK;
@@ -149,11 +160,11 @@ static pl_status encode_line(job *j, const char *line, size_t len, pl_error *err
     json_error_t why;
     json_t *object = json_loadb(line, len, JSON_ALLOW_NUL, &why);
     const json_t *text = json_object_get(object, "s");
-    char what[256] = "expected a JSON object {\"s\": TEXT} in UTF-8";
+    static const char expected[] = "expected a JSON object {\"s\": TEXT} in UTF-8";
     if (!object)
-        snprintf(what + strlen(what), sizeof what - strlen(what), ": %s", why.text);
+        return bad_json(j, &why, expected, err);
     pl_status status = json_is_string(text) ? encode_one(j, json_string_value(text), json_string_length(text), err)
-                                            : bad_line(j, err, what);
+                                            : bad_line(j, err, expected);
     json_decref(object);
     return status;
 }
@@ -165,14 +176,24 @@ static pl_status flush(job *j, pl_error *err)
     return PL_OK;
 }
 
+static bool is_blank(const char *text, size_t len)
+{
+    while (len && strchr(" \t\r", text[len - 1]) && text[len - 1] != '\0')
+        len--;
+    return len == 0;
+}
+
 static pl_status each_line(job *j, const char *text, size_t len, bool decode, pl_error *err)
 {
     for (size_t at = 0; at < len;) {
         const char *newline = memchr(text + at, '\n', len - at);
         size_t n = newline ? (size_t)(newline - text) - at : len - at;
         j->line++;
-        if (n > 0)
-            PL_TRY(decode ? decode_one(j, text + at, n, err) : encode_line(j, text + at, n, err));
+        if (is_blank(text + at, n))
+            return bad_line(j, err,
+                            decode ? "expected a JSON array of token ids, found an empty line"
+                                   : "expected a JSON object {\"s\": TEXT}, found an empty line");
+        PL_TRY(decode ? decode_one(j, text + at, n, err) : encode_line(j, text + at, n, err));
         if (j->out.len >= OUTPUT_FLUSH)
             PL_TRY(flush(j, err));
         at += n + 1;
@@ -210,8 +231,10 @@ static pl_status work(job *j, pl_error *err)
     bool decode = pl_set_on(s, PL_SET_DECODE), lines = pl_set_given(s, PL_SET_JSONL);
     pl_buf in;
     pl_buf_init(&in, INPUT_CAP, "input");
-    pl_status status = s->args > 0 ? pl_buf_adds(&in, s->arg[0], err)
-                                   : pl_file_read(&in, pl_set_text(s, lines ? PL_SET_JSONL : PL_SET_TEXT), err);
+    const char *path = pl_set_text(s, lines ? PL_SET_JSONL : PL_SET_TEXT); /* "-" when nothing was named */
+    bool word = s->args > 0 && strcmp(s->arg[0], "-") != 0;
+    j->where = word ? "the text given" : pl_input_name(path);
+    pl_status status = word ? pl_buf_adds(&in, s->arg[0], err) : pl_input_read(&in, path, err);
     const char *text = in.data ? in.data : "";
     if (status == PL_OK && lines)
         status = each_line(j, text, in.len, decode, err);
@@ -226,8 +249,9 @@ static pl_status work(job *j, pl_error *err)
 int cmd_tokenize(const pl_settings *settings)
 {
     pl_error err;
-    job j = {
-        .settings = settings, .special = pl_set_on(settings, PL_SET_SPECIAL), .json = pl_set_on(settings, PL_SET_JSON)};
+    job j = {.settings = settings,
+             .special = pl_set_on(settings, PL_SET_SPECIAL),
+             .json = pl_set_on(settings, PL_SET_JSON_IDS)};
     pl_ids_init(&j.ids, PL_IDS_MAX * 4);
     pl_buf_init(&j.text, INPUT_CAP, "text");
     pl_buf_init(&j.out, INPUT_CAP, "output");

@@ -111,7 +111,7 @@ static pl_status one_layer(trace *t, const pl_settings *settings, pl_error *err)
 /* --layer, --h and --pre come together or not at all. */
 static pl_status check_together(const pl_settings *settings, bool *alone, pl_error *err)
 {
-    PL_TRY(cli_require(settings, PL_SET_OUT, err));
+    PL_TRY(cli_require(settings, PL_SET_OUT_DIR, err));
     *alone =
         pl_set_given(settings, PL_SET_LAYER) || pl_set_given(settings, PL_SET_H) || pl_set_given(settings, PL_SET_PRE);
     if (!*alone)
@@ -126,10 +126,9 @@ static pl_status run(trace *t, const pl_settings *settings, bool alone, pl_error
     const pl_config *config = t->model->config;
     t->h_row = (size_t)config->hc_mult * (size_t)config->hidden * sizeof(uint16_t);
     t->pre_row = (size_t)config->hc_mult * sizeof(float);
-    PL_TRY(open_files(t, pl_set_text(settings, PL_SET_OUT), err));
+    PL_TRY(open_files(t, pl_set_text(settings, PL_SET_OUT_DIR), err));
     PL_TRY(alone ? one_layer(t, settings, err) : all_layers(t, err));
-    PL_TRY(pl_file_commit(&t->h, err));
-    return pl_file_commit(&t->pre, err);
+    return pl_file_commit_pair(&t->h, &t->pre, err);
 }
 
 int cmd_trace(const pl_settings *settings)
@@ -147,7 +146,7 @@ int cmd_trace(const pl_settings *settings)
     pl_file_abandon(&t.h);
     pl_file_abandon(&t.pre);
     if (status == PL_OK)
-        fprintf(stderr, "%s: h.bf16 and pre.f32 of %s, %d positions\n", pl_set_text(settings, PL_SET_OUT),
+        fprintf(stderr, "%s: h.bf16 and pre.f32 of %s, %d positions\n", pl_set_text(settings, PL_SET_OUT_DIR),
                 alone ? "one layer" : "every layer", model.count);
     cli_model_close(&model);
     return status == PL_OK ? CMD_OK : cmd_fail(settings, &err);

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/heap.h"
 #include "cli/cmd.h"
+#include "cli/fatal.h"
 #include "cli/version.h"
 
 #include <fcntl.h>
@@ -78,7 +79,7 @@ static pl_status overview(pl_buf *out, pl_error *err)
     return pl_buf_adds(
         out,
         "\n`paceline help COMMAND` tells a command's settings, `paceline help environment` the variables\n"
-        "they may come from; `paceline --version` the version.\n",
+        "they may come from; `paceline version` (or --version) the version.\n",
         err);
 }
 
@@ -133,13 +134,14 @@ int main(int argc, char **argv)
 {
     fill_standard_streams();
     set_signals();
+    cli_catch_fatal();
     pl_heap_fix();
     if (argc < 2) {
         print_help(0, NULL);
         return CMD_USAGE;
     }
     const char *name = argv[1];
-    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 || strcmp(name, "version") == 0)
         return print_version();
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return print_help(argc - 2, argv + 2);

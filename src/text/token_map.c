@@ -137,14 +137,15 @@ static size_t trim(builder *b, size_t n)
 }
 
 /* The bytes of plain text: the normalised text, or the text itself where nothing is left of it. */
-static pl_status normal_key(builder *b, const pl_token *t, const char **text, size_t *len, pl_error *err)
+static pl_status normal_key(builder *b, const pl_tokenizer *tok, const pl_token *t, const char **text, size_t *len,
+                            pl_error *err)
 {
     /* NFD after NFKC is NFKD. */
     utf8proc_ssize_t points =
         utf8proc_decompose((const utf8proc_uint8_t *)t->bytes, (utf8proc_ssize_t)t->len, b->points, POINTS_MAX,
                            UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT);
     if (points < 0 || points > POINTS_MAX)
-        return pl_fail(err, PL_EFAULT, "token map: utf8proc could not decompose a token of %zu bytes: %s", t->len,
+        return pl_fail(err, PL_EFAULT, "%s: utf8proc could not decompose a token of %zu bytes: %s", tok->where, t->len,
                        points < 0 ? utf8proc_errmsg(points) : "more code points than its bytes can make");
     size_t n = trim(b, fold(b, (size_t)points));
     *text = n > 0 ? b->text : t->bytes;
@@ -172,12 +173,12 @@ static pl_status map_one(builder *b, const pl_tokenizer *tok, int32_t id, uint32
     const char *text = NULL;
     size_t len = 0;
     if (!pl_tokenizer_token(tok, id, &t))
-        return pl_fail(err, PL_EFORMAT, "token map: the tokenizer has %d ids, but none with number %d",
-                       (int)pl_tokenizer_size(tok), (int)id);
+        return pl_fail(err, PL_EFORMAT, "%s: expected a token for each of the ids 0 to %d, found none for id %d",
+                       tok->where, (int)pl_tokenizer_size(tok) - 1, (int)id);
     if (pl_utf8_check(t.bytes, t.len) < t.len || memmem(t.bytes, t.len, "\xef\xbf\xbd", 3))
         spelling_key(b, &t, (tok->tokens[id].flags & PL__TOKEN_VERBATIM) != 0, &text, &len);
     else
-        PL_TRY(normal_key(b, &t, &text, &len, err));
+        PL_TRY(normal_key(b, tok, &t, &text, &len, err));
     return class_of(b, text, len, class, err);
 }
 

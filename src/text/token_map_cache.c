@@ -139,14 +139,15 @@ static bool make_dirs(char *dir)
 /* Write what was computed, so that the next start need not. Where it cannot be, that start takes its time, no more. */
 static void keep(const pl_token_map *map, const pl_tokenizer *tok, char *dir, const char *path)
 {
+    static const char not_kept[] = "the token map is not kept, --cache-dir may name another folder: %s: %s";
     pl_error err = {0};
     pl_buf bytes;
     pl_buf_init(&bytes, FILE_CAP, "token map");
     if (!make_dirs(dir))
-        pl_log(PL_LOG_INFO, "the token map is not kept: %s: %s", dir, strerror(errno));
+        pl_log(PL_LOG_DEBUG, not_kept, dir, strerror(errno));
     else if (pl__token_map_write(map, pl_tokenizer_sha256(tok), &bytes, &err) != PL_OK ||
              pl_file_put(path, bytes.data, bytes.len, &err) != PL_OK)
-        pl_log(PL_LOG_INFO, "the token map is not kept: %s", err.message);
+        pl_log(PL_LOG_DEBUG, not_kept, path, err.message);
     pl_buf_free(&bytes);
 }
 
@@ -161,8 +162,9 @@ static char *file_name(const char *dir, const pl_tokenizer *tok)
     return pl_path_join(dir, name);
 }
 
-/* From the cache; false when there is no good file. */
-static bool fetch(pl_token_map *out, const pl_tokenizer *tok, const char *path)
+/* From the cache; false when there is no good file. *writable: one may be written in its place. Not where something
+ * other than a file stands: a write to a pipe would wait for its reader. */
+static bool fetch(pl_token_map *out, const pl_tokenizer *tok, const char *path, bool *writable)
 {
     pl_error err = {0};
     pl_buf bytes;
@@ -171,7 +173,10 @@ static bool fetch(pl_token_map *out, const pl_tokenizer *tok, const char *path)
     if (status == PL_OK)
         status = pl__token_map_read(out, (const unsigned char *)(bytes.data ? bytes.data : ""), bytes.len,
                                     pl_tokenizer_sha256(tok), (size_t)pl_tokenizer_size(tok), &err);
-    if (status != PL_OK && status != PL_ENOTFOUND)
+    *writable = status != PL_EIO;
+    if (status == PL_EIO)
+        pl_log(PL_LOG_DEBUG, "%s is not used: %s", path, err.message);
+    else if (status != PL_OK && status != PL_ENOTFOUND)
         pl_log(PL_LOG_INFO, "%s is not used and written anew: %s", path, err.message);
     pl_buf_free(&bytes);
     return status == PL_OK;
@@ -182,23 +187,25 @@ pl_status pl_token_map_open(pl_token_map *out, const pl_tokenizer *tok, int64_t 
 {
     *out = (pl_token_map){0};
     if (pl_tokenizer_size(tok) != vocab)
-        return pl_fail(err, PL_EFORMAT, "token map: the model has %lld token ids, its tokenizer %d", (long long)vocab,
-                       (int)pl_tokenizer_size(tok));
+        return pl_fail(err, PL_EFORMAT, "%s: expected %lld token ids (the model's vocab_size), found %d",
+                       pl_tokenizer_where(tok), (long long)vocab, (int)pl_tokenizer_size(tok));
     char *dir = pl__token_map_dir(cache_dir);
     char *path = dir ? file_name(dir, tok) : NULL;
     pl_status status = PL_OK;
-    if (!path || !fetch(out, tok, path)) {
+    bool writable = false;
+    if (!path || !fetch(out, tok, path, &writable)) {
         status = pl_token_map_build(out, tok, err);
-        if (status == PL_OK && path)
+        if (status == PL_OK && writable)
             keep(out, tok, dir, path);
     }
     free(path);
     free(dir);
     if (status == PL_OK && out->classes != classes) {
-        status = pl_fail(err, PL_EFORMAT,
-                         "token map: the model was trained with %lld classes of tokens, its tokenizer gives %u: not "
-                         "the tokenizer of this model",
-                         (long long)classes, out->classes);
+        status =
+            pl_fail(err, PL_EFORMAT,
+                    "%s: expected tokens of %lld classes (the model's engram_compressed_vocab_size), found %u: not "
+                    "the tokenizer of this model",
+                    pl_tokenizer_where(tok), (long long)classes, out->classes);
         pl_token_map_close(out);
     }
     return status;

@@ -16,18 +16,24 @@ void pl_tokenizer_close(pl_tokenizer *tok)
     pl__bpe_free(&tok->bpe);
     pl__added_free(&tok->first);
     pl__added_free(&tok->second);
+    free(tok->where);
     free(tok);
 }
 
 size_t pl_tokenizer_bytes(const pl_tokenizer *tok)
 {
-    return sizeof *tok + (size_t)tok->size * sizeof *tok->tokens + tok->bytes.room + pl__bpe_bytes(&tok->bpe) +
-           (tok->first.room + tok->second.room) * sizeof *tok->first.list;
+    return sizeof *tok + strlen(tok->where) + 1 + (size_t)tok->size * sizeof *tok->tokens + tok->bytes.room +
+           pl__bpe_bytes(&tok->bpe) + (tok->first.room + tok->second.room) * sizeof *tok->first.list;
 }
 
 int32_t pl_tokenizer_size(const pl_tokenizer *tok)
 {
     return tok->size;
+}
+
+const char *pl_tokenizer_where(const pl_tokenizer *tok)
+{
+    return tok->where;
 }
 
 const unsigned char *pl_tokenizer_sha256(const pl_tokenizer *tok)

@@ -33,6 +33,9 @@ size_t pl_tokenizer_bytes(const pl_tokenizer *tok);
 /* One more than the highest id; ids below it may be unused (only in files with gaps). */
 int32_t pl_tokenizer_size(const pl_tokenizer *tok);
 
+/* The name of the file that it was read from, for messages; owned by tok. */
+const char *pl_tokenizer_where(const pl_tokenizer *tok);
+
 /* SHA-256 of the file that it was read from, 32 bytes owned by tok. */
 const unsigned char *pl_tokenizer_sha256(const pl_tokenizer *tok);
 

@@ -24,6 +24,7 @@ struct pl_tokenizer {
      * the others: a short one of the first kind wins over a long one of the second. */
     pl__added first, second;
     unsigned char sha256[32];
+    char *where; /* its file, for messages */
 };
 
 /* The byte alphabet of byte-level BPE: each byte has a visible code point, itself where it is printable Latin-1, else

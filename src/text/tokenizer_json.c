@@ -37,8 +37,7 @@ pl_status pl__tokfile_keys(const pl__tokfile *f, const json_t *obj, const char *
     return PL_OK;
 }
 
-/* A value in short, for "found ..." */
-static const char *shown(const json_t *value, char out[64])
+const char *pl__tokfile_shown(const json_t *value, char out[64])
 {
     char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
     snprintf(out, 64, "%.60s", !value ? "nothing" : text ? text : "something else");
@@ -61,7 +60,7 @@ static pl_status is_off(const pl__tokfile *f, const json_t *obj, const char *par
         return PL_OK;
     char found[64];
     return pl__tokfile_bad(f, "%s%s%s is not implemented: expected %s, found %s", part, *part ? "." : "", key,
-                           how == IS_FALSE ? "false" : "null", shown(v, found));
+                           how == IS_FALSE ? "false" : "null", pl__tokfile_shown(v, found));
 }
 
 static pl_status has_type(const pl__tokfile *f, const json_t *obj, const char *part, const char *type)
@@ -71,7 +70,7 @@ static pl_status has_type(const pl__tokfile *f, const json_t *obj, const char *p
         return PL_OK;
     if (json_is_object(obj))
         obj = json_object_get(obj, "type");
-    return pl__tokfile_bad(f, "%s: expected type \"%s\", found %s", part, type, shown(obj, found));
+    return pl__tokfile_bad(f, "%s: expected type \"%s\", found %s", part, type, pl__tokfile_shown(obj, found));
 }
 
 static pl_status check_model(const pl__tokfile *f, const json_t *model)
@@ -124,10 +123,10 @@ static pl_status check_split(const pl__tokfile *f, const json_t *step, int index
         json_is_object(pattern) && json_object_size(pattern) == 1 ? json_object_get(pattern, "Regex") : NULL;
     if (!regex || !is_string(regex, pl__split_regex[index]))
         return pl__tokfile_bad(f, "%s: expected the regular expression %.40s..., found %s", part,
-                               pl__split_regex[index], shown(regex ? regex : pattern, found));
+                               pl__split_regex[index], pl__tokfile_shown(regex ? regex : pattern, found));
     if (!is_string(json_object_get(step, "behavior"), "Isolated"))
         return pl__tokfile_bad(f, "%s: expected behavior \"Isolated\", found %s", part,
-                               shown(json_object_get(step, "behavior"), found));
+                               pl__tokfile_shown(json_object_get(step, "behavior"), found));
     return is_off(f, step, part, "invert", IS_FALSE);
 }
 
@@ -152,7 +151,7 @@ static pl_status check_pre_tokenizer(const pl__tokfile *f, const json_t *pre)
     for (int i = 0; i < 2; i++)
         if (!json_is_false(json_object_get(bytes, off[i])))
             return pl__tokfile_bad(f, "pre_tokenizer step 4: expected %s false, found %s", off[i],
-                                   shown(json_object_get(bytes, off[i]), found));
+                                   pl__tokfile_shown(json_object_get(bytes, off[i]), found));
     return PL_OK;
 }
 
@@ -163,10 +162,11 @@ static pl_status check_options(const pl__tokfile *f)
     char found[64];
     const json_t *root = f->root;
     if (!json_is_object(root))
-        return pl__tokfile_bad(f, "expected a JSON object, found %s", shown(root, found));
+        return pl__tokfile_bad(f, "expected a JSON object, found %s", pl__tokfile_shown(root, found));
     PL_TRY(pl__tokfile_keys(f, root, "the file", known));
     if (!is_string(json_object_get(root, "version"), "1.0"))
-        return pl__tokfile_bad(f, "expected version \"1.0\", found %s", shown(json_object_get(root, "version"), found));
+        return pl__tokfile_bad(f, "expected version \"1.0\", found %s",
+                               pl__tokfile_shown(json_object_get(root, "version"), found));
     PL_TRY(is_off(f, root, "", "truncation", IS_NULL));
     PL_TRY(is_off(f, root, "", "padding", IS_NULL));
     PL_TRY(check_model(f, json_object_get(root, "model")));
@@ -188,6 +188,7 @@ pl_status pl_tokenizer_parse(pl_tokenizer **out, const char *json, size_t len, c
     if (!tok)
         return pl_fail(err, PL_ENOMEM, "%s: no memory for a tokenizer", where);
     pl_buf_init(&tok->bytes, PL_TOKENIZER_FILE_MAX, "the tokens of a tokenizer");
+    tok->where = strdup(where);
     pl_sha256 sha;
     pl_sha256_init(&sha);
     pl_sha256_add(&sha, json, len);
@@ -197,7 +198,7 @@ pl_status pl_tokenizer_parse(pl_tokenizer **out, const char *json, size_t len, c
     pl__tokfile f = {.tok = tok, .where = where, .err = err};
     f.root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
     pl_status status = PL_OK;
-    if (!f.root && why.line < 0) /* the reader gives no other sign of it */
+    if (!tok->where || (!f.root && why.line < 0)) /* the reader gives no other sign of it */
         status = pl_fail(err, PL_ENOMEM, "%s: no memory to read it", where);
     else if (!f.root)
         status = pl__tokfile_bad(&f, "not JSON: %s (line %d, column %d)", why.text, why.line, why.column);

@@ -16,6 +16,9 @@ typedef struct pl__tokfile {
 /* Fail with "WHERE: message"; control characters in it become '?', so that the message stays one line. */
 pl_status pl__tokfile_bad(const pl__tokfile *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* A value in short, for "found ..." */
+const char *pl__tokfile_shown(const json_t *value, char out[64]);
+
 /* Fill tok->tokens, bytes, bpe, first and second from model.vocab, model.merges and added_tokens. */
 pl_status pl__tokfile_tokens(pl__tokfile *f);
 

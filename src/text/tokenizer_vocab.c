@@ -53,6 +53,7 @@ static int32_t id_of(const json_t *value)
 static pl_status make_room(pl__tokfile *f, const json_t *vocab, const json_t *added)
 {
     int32_t top = -1;
+    char found[64];
     const char *key;
     json_t *value;
     size_t i;
@@ -60,16 +61,17 @@ static pl_status make_room(pl__tokfile *f, const json_t *vocab, const json_t *ad
     {
         int32_t id = id_of(value);
         if (id < 0)
-            return pl__tokfile_bad(f, "model.vocab: the id of \"%.100s\" is no whole number from 0 to %d", key,
-                                   PL_TOKENIZER_IDS_MAX - 1);
+            return pl__tokfile_bad(f,
+                                   "model.vocab: the id of \"%.100s\": expected a whole number from 0 to %d, found %s",
+                                   key, PL_TOKENIZER_IDS_MAX - 1, pl__tokfile_shown(value, found));
         top = id > top ? id : top;
     }
     json_array_foreach((json_t *)added, i, value)
     {
         int32_t id = id_of(json_object_get(value, "id"));
         if (id < 0)
-            return pl__tokfile_bad(f, "added_tokens[%zu]: the id is no whole number from 0 to %d", i,
-                                   PL_TOKENIZER_IDS_MAX - 1);
+            return pl__tokfile_bad(f, "added_tokens[%zu].id: expected a whole number from 0 to %d, found %s", i,
+                                   PL_TOKENIZER_IDS_MAX - 1, pl__tokfile_shown(json_object_get(value, "id"), found));
         top = id > top ? id : top;
     }
     size_t entries = json_object_size(vocab) + json_array_size(added);

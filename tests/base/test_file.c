@@ -1,6 +1,7 @@
 /* Files: mapped, read under a cap, written whole or not at all. */
 #include "base/check.h"
 #include "base/file.h"
+#include "base/mapped.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -129,7 +130,7 @@ static void reads_no_further_than_the_cap(void **state)
     assert_int_equal(buf.len, 10);
     pl_buf_free(&buf);
     pl_buf_init(&buf, 1 << 20, "endless");
-    assert_fails(PL_ELIMIT, &err, pl_file_read(&buf, "/dev/zero", &err));
+    assert_fails(PL_ELIMIT, &err, pl_input_read(&buf, "/dev/zero", &err));
     pl_buf_free(&buf);
     free(path);
 }
@@ -160,6 +161,94 @@ static void parts_may_come_in_any_order(void **state)
     assert_int_equal(pl_file_write_at(&out, 0, "abc", 3, NULL), PL_OK);
     assert_int_equal(pl_file_commit(&out, NULL), PL_OK);
     expect_content(path, "abcdef");
+    free(path);
+}
+
+/* No pipe, device or folder stands in for a file, and none is waited for: this test would hang. */
+static void only_regular_files_are_files(void **state)
+{
+    (void)state;
+    char *pipe = in_folder("pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    const struct {
+        const char *path, *found;
+    } others[] = {{pipe, "found a named pipe"}, {"/dev/zero", "found a device"}, {folder, "found a folder"}};
+    pl_map map;
+    pl_error err;
+    pl_buf buf;
+    pl_buf_init(&buf, 1 << 20, "test");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_fails(PL_EIO, &err, pl_map_open(&map, others[i].path, &err));
+        assert_non_null(strstr(err.message, others[i].found));
+        assert_non_null(strstr(err.message, others[i].path));
+        assert_fails(PL_EIO, &err, pl_file_read(&buf, others[i].path, &err));
+        assert_non_null(strstr(err.message, others[i].found));
+    }
+    assert_fails(PL_EIO, &err, pl_input_read(&buf, folder, &err));
+    assert_non_null(strstr(err.message, "found a folder"));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        FILE *f = fopen(pipe, "w");
+        _exit(f && fputs("text", f) >= 0 && fclose(f) == 0 ? 0 : 1);
+    }
+    assert_int_equal(pl_input_read(&buf, pipe, &err), PL_OK);
+    assert_string_equal(buf.data, "text");
+    int rc;
+    assert_int_equal(waitpid(child, &rc, 0), child);
+    assert_int_equal(rc, 0);
+    pl_buf_free(&buf);
+    free(pipe);
+}
+
+/* Two files that belong together: where the second cannot have its name, the first has none either. */
+static void a_pair_comes_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    char *one = in_folder("one"), *other = in_folder("other");
+    for (int blocked = 0; blocked < 2; blocked++) {
+        pl_error err;
+        pl_file_out a, b;
+        assert_int_equal(pl_file_create(&a, one, &err), PL_OK);
+        assert_int_equal(pl_file_create(&b, other, &err), PL_OK);
+        assert_int_equal(pl_file_write(&a, "1", 1, &err), PL_OK);
+        assert_int_equal(pl_file_write(&b, "2", 1, &err), PL_OK);
+        if (blocked) {
+            assert_int_equal(unlink(one), 0);
+            assert_int_equal(unlink(other), 0);
+            assert_int_equal(mkdir(other, 0700), 0);
+            assert_fails(PL_EIO, &err, pl_file_commit_pair(&a, &b, &err));
+            assert_non_null(strstr(err.message, other));
+            assert_int_equal(entries(), 1); /* the folder in the way */
+            assert_int_equal(rmdir(other), 0);
+        } else {
+            assert_int_equal(pl_file_commit_pair(&a, &b, &err), PL_OK);
+            expect_content(one, "1");
+            expect_content(other, "2");
+            assert_int_equal(entries(), 2);
+        }
+    }
+    free(one);
+    free(other);
+}
+
+static void an_address_tells_its_file(void **state)
+{
+    (void)state;
+    char *path = in_folder("mapped");
+    assert_int_equal(pl_file_put(path, "0123456789", 10, NULL), PL_OK);
+    pl_map map;
+    size_t size = 0;
+    assert_int_equal(pl_map_open(&map, path, NULL), PL_OK);
+    const unsigned char *data = map.data;
+    assert_string_equal(pl_mapped_name(data, &size), path);
+    assert_int_equal(size, 10);
+    assert_string_equal(pl_mapped_name(data + 9, &size), path);
+    assert_null(pl_mapped_name(data + 10, &size));
+    assert_null(pl_mapped_name(data - 1, &size));
+    assert_null(pl_mapped_name(NULL, &size));
+    pl_map_close(&map);
+    assert_null(pl_mapped_name(data, &size));
     free(path);
 }
 
@@ -252,6 +341,9 @@ int main(void)
         test(maps_an_empty_file),
         test(says_what_is_not_there),
         test(reads_no_further_than_the_cap),
+        test(only_regular_files_are_files),
+        test(a_pair_comes_whole_or_not_at_all),
+        test(an_address_tells_its_file),
         test(an_abandoned_file_leaves_the_old_one),
         test(parts_may_come_in_any_order),
         test(a_failing_write_leaves_the_old_file),

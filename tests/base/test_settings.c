@@ -2,8 +2,6 @@
 #include "base/check.h"
 #include "base/settings.h"
 
-
-
 /* Parse words given as one NULL-terminated list. */
 static pl_status parse(pl_settings *s, const char *command, char *const *words, char *const *env, pl_error *err)
 {
@@ -93,6 +91,8 @@ static void refusals(void **state)
         {"run", "--top-k", "-2", "top-k", "a whole number from -1"},
         {"run", "--seed", "9223372036854775808", "seed", "a whole number of 64 bits"},
         {"run", "--ids", "1,x", "ids", "token ids separated by commas"},
+        {"logits", "--cache-dir", "-", "cache-dir", "the name of a file or folder"},
+        {"trace", "--out", "-", "out", "the name of a file or folder"},
         {"run", "--ids", "@", "ids", "token ids separated by commas"},
         {"run", "--max-tokens", "0", "max-tokens", "a whole number from 1"},
         {"drafts", "--anchor", "-1", "anchor", "a whole number from 0"},
@@ -109,6 +109,37 @@ static void refusals(void **state)
         assert_non_null(strstr(err.message, bad[i].flag));
         assert_non_null(strstr(err.message, bad[i].forms));
     }
+}
+
+/* "-max-tokens" is neither -m with the folder "ax-tokens" nor left to guess. */
+static void one_dash_before_a_name(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"-max-tokens", "-max-tokens=3", "-model", "-min-p=0.1",
+                                        "-raw",        "-no-raw",       "-help"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        pl_settings s;
+        pl_error err;
+        char meant[32];
+        assert_fails(PL_EINVAL, &err, parse(&s, "run", WORDS((char *)words[i], "3", "x"), NONE, &err));
+        snprintf(meant, sizeof meant, "-%.*s,", (int)strcspn(words[i], "="), words[i]);
+        assert_non_null(strstr(err.message, meant));
+    }
+    pl_settings s;
+    pl_error err;
+    assert_int_equal(parse(&s, "logits", WORDS("-max-tokens"), NONE, &err), PL_OK); /* no setting of this command */
+    assert_string_equal(pl_set_text(&s, PL_SET_MODEL), "ax-tokens");
+}
+
+static void a_late_refusal_names_the_variable(void **state)
+{
+    (void)state;
+    pl_settings s;
+    pl_error err;
+    assert_int_equal(parse(&s, "run", NONE, WORDS("PACELINE_SEED_SALT=x"), &err), PL_OK);
+    assert_fails(PL_EINVAL, &err, pl_set_refuse(&s, PL_SET_SEED_SALT, "something else", &err));
+    assert_string_equal(err.message, "--seed-salt (from PACELINE_SEED_SALT): something else expected, found \"x\"");
+    assert_string_equal(err.param, "seed-salt");
 }
 
 static void refuses_what_it_does_not_know(void **state)
@@ -249,6 +280,8 @@ int main(void)
         cmocka_unit_test(forms_of_a_flag),
         cmocka_unit_test(switches),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(one_dash_before_a_name),
+        cmocka_unit_test(a_late_refusal_names_the_variable),
         cmocka_unit_test(refuses_what_it_does_not_know),
         cmocka_unit_test(environment_of_other_commands_and_unknown_names),
         cmocka_unit_test(help_wins),

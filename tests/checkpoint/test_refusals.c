@@ -177,7 +177,7 @@ static void shard_that_is_no_file(void **state)
     fx_write(&f, NULL);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0); /* opening it would wait for ever */
-    fx_refused(&f, PL_EFORMAT, SHARD, "regular file", NULL);
+    fx_refused(&f, PL_EIO, SHARD, "expected a regular file, found a named pipe", NULL);
     free(path);
 }
 

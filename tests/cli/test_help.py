@@ -8,7 +8,7 @@ import cli
 class Help(cli.Case):
     def test_version(self):
         text = pathlib.Path("CMakeLists.txt").read_text().split("project(paceline VERSION ")[1].split()[0]
-        for words in (["--version"], ["-V"], ["serve", "--version"], ["run", "--bogus", "--version"]):
+        for words in (["--version"], ["-V"], ["version"], ["serve", "--version"], ["run", "--bogus", "--version"]):
             self.assertEqual(self.ok(*words).stdout, f"paceline {text}\n")
 
     def test_overview_lists_the_commands_and_help_tells_each(self):
@@ -21,6 +21,15 @@ class Help(cli.Case):
             self.assertIn(f"usage: paceline {name} ", text)
             self.assertEqual(self.ok(name, "--help").stdout, text)
             self.assertEqual(self.ok(name, "--bogus", "-h").stdout, text)
+
+    def test_help_is_true(self):
+        self.assertIn("  --no-drafts              work without the drafter", self.ok("help", "run").stdout)
+        self.assertIn("standard input", self.ok("help", "run").stdout)
+        self.assertIn("  --json                   print a JSON array of ids (with --decode a JSON string)",
+                      self.ok("help", "tokenize").stdout)
+        self.assertIn("--out FILE               where the rows go; -: standard output", self.ok("help", "logits").stdout)
+        self.assertIn("--out DIR ", self.ok("help", "trace").stdout)
+        self.assertIn("paceline version", self.ok("help").stdout)
 
     def test_environment_page_is_the_table(self):
         page = pathlib.Path("docs/environment.md").read_text(encoding="utf-8")

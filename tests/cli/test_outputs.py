@@ -67,6 +67,19 @@ class Outputs(cli.Case):
         self.assertEqual(process.returncode, -number, "it ends by the signal, as shells expect")
         return [name for _, _, names in os.walk(self.folder) for name in names]
 
+    def test_trace_leaves_both_files_or_neither(self):
+        out = self.folder / "trace"
+        process = self.start("trace", "-m", cli.TINY, "--isa", "scalar", "--ids", LONG, "--out", out)
+        for _ in range(3000):
+            if list(self.folder.glob("trace/pre.f32.*")) or process.poll() is not None:
+                break
+            time.sleep(0.01)
+        (out / "pre.f32").mkdir()  # in the way of the second name
+        _, said = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 1, said)
+        self.assertIn(b"pre.f32: rename: ", said)
+        self.assertEqual([path.name for path in out.iterdir()], ["pre.f32"])
+
     def test_signals_leave_nothing_half_written(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self.assertEqual(self.stop(number, "logits", "-m", cli.TINY, "--isa", "scalar", "--ids", LONG, "--all", "--out",

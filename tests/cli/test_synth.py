@@ -2,6 +2,8 @@
 import json
 import math
 import pathlib
+import resource
+import subprocess
 
 import cli
 
@@ -54,6 +56,29 @@ class Synth(cli.Case):
         ids = ids["ids"] if isinstance(ids, dict) else ids
         back = self.ok("tokenize", "-m", out, "--decode", stdin=cli.ids_text(ids)).stdout
         self.assertEqual(back.rstrip("\n"), text)
+
+    def test_no_room_leaves_nothing(self):
+        for limit in (1000, 50_000, 100_000):  # the first shard, one of the later, the small files
+            def before():
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            result = subprocess.run([cli.PROGRAM, "synth", "--config", SMALL, "--out", self.folder / "a" / "b"],
+                                    preexec_fn=before, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn("File too large", result.stderr)
+            self.assertEqual(list(self.folder.iterdir()), [])
+            (self.folder / "a").mkdir()
+            (self.folder / "a" / "mine").write_text("x")
+            result = subprocess.run([cli.PROGRAM, "synth", "--config", SMALL, "--out", self.folder / "a"],
+                                    preexec_fn=before, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertEqual([path.name for path in (self.folder / "a").iterdir()], ["mine"], "what was there stays")
+            (self.folder / "a" / "mine").unlink()
+            (self.folder / "a").rmdir()
+        config = json.loads(pathlib.Path(SMALL).read_text())
+        config["text_config"].update(n_routed_experts=8192, hidden_size=65536, moe_intermediate_size=131072)
+        self.fails(1, "synth", "--config", "-", "--out", self.folder / "a", stdin=json.dumps(config),
+                   says=["expected room for", "free"])
+        self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_refusals(self):
         out = self.folder / "r"

@@ -65,7 +65,10 @@ class Tokenize(cli.Case):
         self.assertEqual(json.loads(self.ok("tokenize", "--decode", "--json", cli.ids_text(half)).stdout), "\ufffd")
 
     def test_refusals(self):
-        self.fails(1, "tokenize", "--text", self.write("bad", b"ab\xff"), says=["UTF-8", "offset 2"])
+        self.fails(1, "tokenize", "--text", self.write("bad", b"ab\xff"), says=["/bad: ", "UTF-8", "offset 2"])
+        self.fails(1, "tokenize", "--tokenizer", self.write("t2.json", pathlib.Path(TOKENIZER).read_text(encoding="utf-8").replace(
+            '"id": 0,', '"id": 0.5,', 1).replace('"id":0,', '"id":0.5,', 1)), "x",
+                   says=["t2.json: added_tokens[0].id: expected a whole number from 0 to ", "found 0.5"])
         self.fails(1, "tokenize", "--tokenizer", self.write("t.json", "{}"), "x", says=["t.json", "version"])
         self.fails(1, "tokenize", "--tokenizer", self.folder / "none.json", "x", says="none.json")
         self.fails(2, "tokenize", "--tokenizer", TOKENIZER, "-m", cli.NANO, "x", says="--tokenizer")
@@ -73,6 +76,8 @@ class Tokenize(cli.Case):
         lines = self.write("l.jsonl", '{"s": "a"}\n{"t": "a"}\n')
         self.fails(2, "tokenize", "--jsonl", lines, says=["l.jsonl", "line 2"])
         self.fails(2, "tokenize", "--jsonl", self.write("m.jsonl", '{"s": "\\ud800"}\n'), says="line 1")
+        for content, flags in (('{"s": "a"}\n\n{"s": "b"}\n', []), ("[1]\n \r\n", ["--decode"])):
+            self.fails(2, "tokenize", "--jsonl", self.write("e.jsonl", content), *flags, says=["e.jsonl, line 2", "an empty line"])
         for text in ("8192", "-1", "1;2", "1.5", "[1, 8192]", "[\"1\"]", "[1", "99999999999999999999"):
             self.fails(2, "tokenize", "--decode", "--text", self.write("ids", text), says="ids")
         self.fails(2, "tokenize", "--decode", "[1, 8192]", says=["0 to 8191", "8192"])

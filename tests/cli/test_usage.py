@@ -11,6 +11,7 @@ class Usage(cli.Case):
             (["run", "--max-tokens", "none", "x"], ["--max-tokens", '"none"']),
             (["run", "--seed", "1.5", "x"], ["--seed", '"1.5"']),
             (["run", "--bogus"], ["--bogus"]),
+            (["run", "-max-tokens", "3", "x"], ["--max-tokens", "found -max-tokens"]),
             (["run", "a", "b"], ['"b"']),
             (["serve", "--port", "70000"], ["--port", "65535"]),
             (["serve", "--context", "-1"], ["--context"]),
@@ -24,6 +25,8 @@ class Usage(cli.Case):
     def test_malformed_variable(self):
         self.fails(2, "run", "x", env={"PACELINE_TOP_P": "2"}, says=["PACELINE_TOP_P", '"2"'])
         self.fails(2, "serve", env={"PACELINE_PORT": "http"}, says=["PACELINE_PORT"])
+        self.fails(2, "run", "x", env={"PACELINE_EFFORT": "hard"}, says=["--effort (from PACELINE_EFFORT)", "1 to 100", '"hard"'])
+        self.fails(2, "run", "--effort", "hard", "x", says=['--effort: low', '"hard"'])
 
     def test_missing_settings(self):
         for command in ("logits", "trace"):

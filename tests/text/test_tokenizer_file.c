@@ -107,7 +107,7 @@ static void test_vocabulary_faults(void **state)
     refused("\"ab\":256", "\"ab\":-1", "\"ab\"");
     refused("\"ab\":256", "\"ab\":4194304", "\"ab\"");
     refused("\"ab\":256", "\"ab\":4000000", "highest id");
-    refused("\"ab\":256", "\"ab\":1.5", "\"ab\"");
+    refused("\"ab\":256", "\"ab\":1.5", "found 1.5");
     refused("\"ab\":256", "\"ab\":256,\"ab\":256", "JSON");
     refused("\"ab\":256", "\"\":256", "bytes");
     refused("\"a\":97,", "", "0x61");
