@@ -47,8 +47,8 @@ pl_status pl_bench_url_read(pl_bench_url *url, const char *text, pl_error *err)
         return not_a_url(text, "the bench clients speak http only; put a local proxy before a server with TLS", err);
     if (strncmp(text, "http://", 7) != 0)
         return not_a_url(text, "not an address", err);
-    const char *host = text + 7, *end = host + strcspn(host, "/?#"), *port = NULL;
-    if (*end == '?' || *end == '#')
+    const char *host = text + 7, *end = host + strcspn(host, "/"), *port = NULL;
+    if (strpbrk(text, "?#"))
         return not_a_url(text, "an address without a query", err);
     bool fine;
     if (*host == '[') {

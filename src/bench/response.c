@@ -168,11 +168,9 @@ static pl_status line_is_whole(pl_bench_response *r, pl_error *err)
 pl_status pl_bench_response_read(pl_bench_response *r, const char *bytes, size_t n, pl_bench_body_fn *fn, void *arg,
                                  pl_error *err)
 {
-    while (n) {
+    while (n && r->state != PL_BENCH_DONE) {
         size_t used = 0;
         bool whole = false;
-        if (r->state == PL_BENCH_DONE)
-            return pl_fail(err, PL_EFORMAT, "HTTP response: bytes after its end");
         if (r->state == PL_BENCH_FIXED || r->state == PL_BENCH_CHUNK_DATA || r->state == PL_BENCH_UNTIL_CLOSE) {
             PL_TRY(take_body(r, bytes, n, &used, fn, arg, err));
         } else {
