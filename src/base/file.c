@@ -28,6 +28,8 @@ static const char *kind_of(mode_t mode)
 static pl_status open_read(const char *path, bool pipes, int *fd, struct stat *st, pl_error *err)
 {
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (pipes ? 0 : O_NONBLOCK));
+    if (*fd < 0 && errno == EWOULDBLOCK && stat(path, st) == 0 && S_ISREG(st->st_mode))
+        *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY); /* a file server's lease: it is given back when asked for */
     int why = errno;
     bool there = *fd >= 0 ? fstat(*fd, st) == 0 : stat(path, st) == 0;
     if (there && (S_ISDIR(st->st_mode) || S_ISSOCK(st->st_mode) || (!pipes && !S_ISREG(st->st_mode))))

@@ -1,9 +1,11 @@
 """What stands where a file is expected: "-" is a standard stream or refused, pipes are read where text comes in and refused
 where a file must be, and none of it is waited for."""
+import fcntl
 import os
 import pathlib
 import resource
 import shutil
+import signal
 import subprocess
 import threading
 
@@ -81,6 +83,18 @@ class Streams(cli.Case):
         self.fails(1, "inspect", "--config", "/dev/zero", says=["/dev/zero", "a device"], timeout=30)
         self.fails(1, "tokenize", "--tokenizer", self.folder, "x", says=[str(self.folder), "a folder"], timeout=30)
         self.fails(1, "tokenize", "--text", self.folder, says=[str(self.folder), "a folder"])
+
+    def test_a_leased_file_is_waited_for(self):
+        """As file servers hold them: the open waits for the lease to be given back, where it does not wait for pipes."""
+        path = self.folder / "tokenizer.json"
+        shutil.copy(pathlib.Path(cli.TINY, "tokenizer.json"), path)
+        with open(path, "r+b") as held:
+            signal.signal(signal.SIGIO, lambda *_: fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_UNLCK))
+            try:
+                fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            except OSError:
+                self.skipTest("no leases on this file system")
+            self.ok("tokenize", "--tokenizer", path, "x", timeout=30)
 
     def test_text_comes_from_pipes(self):
         fifo = self.folder / "fifo"

@@ -1,6 +1,6 @@
 """Clients that leave, wait, or do not read; a full queue; keep-alive signs; the server's own end."""
+import fcntl
 import json
-import os
 import pathlib
 import shutil
 import signal
@@ -251,13 +251,24 @@ class Ending(serve.unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, flags[0][2:]):
                 serve.Server(*flags)
 
+    def hold(self, path):
+        """Open a file so that whoever else opens it waits, until the lease is given back (45 s at most)."""
+        signal.signal(signal.SIGIO, signal.SIG_IGN)  # somebody waits: that is the point
+        held = open(path, "r+b")
+        try:
+            fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except OSError:
+            held.close()
+            self.skipTest("no leases on this file system")
+        return held
+
     def test_loading_is_told(self):
-        # One of the model's files is a pipe: loading waits for us.
         with tempfile.TemporaryDirectory() as folder:
             for f in pathlib.Path("models/nano").iterdir():
-                if f.name != "generation_config.json":
-                    shutil.copy(f, folder)
-            os.mkfifo(pathlib.Path(folder, "generation_config.json"))
+                shutil.copy(f, folder)
+            path = pathlib.Path(folder, "generation_config.json")
+            path.write_text("{\"thinking\": false}", encoding="ascii")
+            held = self.hold(path)
             server = serve.Server("-m", folder, "--name", "slow", wait=False)
             try:
                 reply = server.get("/health")
@@ -266,20 +277,24 @@ class Ending(serve.unittest.TestCase):
                 self.assertEqual((reply.status, reply.error()["code"]), (503, "loading"))
                 self.assertIn("retry-after", reply.headers)
                 self.assertEqual(server.get("/v1/models").status, 503)
-                pathlib.Path(folder, "generation_config.json").write_text("{\"thinking\": false}", encoding="ascii")
+                fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_UNLCK)
                 server.await_ready()
                 self.assertEqual(server.chat(temperature=0, max_tokens=1).json()["model"], "slow")
             finally:
                 server.close()
+                held.close()
 
     def test_a_load_can_be_broken_off(self):
         with tempfile.TemporaryDirectory() as folder:
-            os.mkfifo(pathlib.Path(folder, "config.json"))
+            path = pathlib.Path(folder, "config.json")
+            path.write_text("{}", encoding="ascii")
+            held = self.hold(path)
             server = serve.Server("-m", folder, wait=False)
             try:
                 self.assertEqual(server.stop(signal.SIGINT, 10), 0)
             finally:
                 server.close()
+                held.close()
 
 
 if __name__ == "__main__":
