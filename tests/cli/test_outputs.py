@@ -69,11 +69,11 @@ class Outputs(cli.Case):
 
     def test_trace_leaves_both_files_or_neither(self):
         out = self.folder / "trace"
-        process = self.start("trace", "-m", cli.TINY, "--isa", "scalar", "--ids", LONG, "--out", out)
-        for _ in range(3000):
+        process = self.start("trace", "-m", cli.TINY, "--ids", ",".join(LONG.split(",")[:2000]), "--out", out)
+        for _ in range(12000):
             if list(self.folder.glob("trace/pre.f32.*")) or process.poll() is not None:
                 break
-            time.sleep(0.01)
+            time.sleep(0.005)
         (out / "pre.f32").mkdir()  # in the way of the second name
         _, said = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 1, said)
