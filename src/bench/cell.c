@@ -9,6 +9,10 @@
 enum { TOP_K = 20, ERRORS_SHOWN = 4 };
 #define TOP_P 0.95
 
+/* Of the server's own block: how the drafter did. */
+static const char *const counters[] = {"rounds", "plain_rounds", "drafted", "accepted"};
+enum { COUNTERS = sizeof counters / sizeof *counters };
+
 /* What a run of a cell has: streams requests and their replies. */
 typedef struct wave {
     pl_bench_request request[PL_BENCH_STREAMS_MAX];
@@ -29,6 +33,7 @@ typedef struct work {
     int runs; /* so far */
     pl_bench_tally repeats, with_alone, with_serial;
     int alone_failed, serial_failed;
+    double counted[COUNTERS]; /* over the runs; NAN once a reply lacks one */
     double aggregate[PL_BENCH_REPS_MAX], per_stream[PL_BENCH_REPS_MAX], steady[PL_BENCH_REPS_MAX];
     double ttft[PL_BENCH_REPS_MAX], ttft_max[PL_BENCH_REPS_MAX];
     json_t *errors, *hashes;
@@ -138,6 +143,15 @@ static void note_error(work *k, const char *when, int i, const pl_bench_reply *r
     (void)json_array_append_new(k->errors, json ? json : json_string("an error that is not UTF-8"));
 }
 
+static void count(work *k, const pl_bench_reply *reply)
+{
+    for (int i = 0; i < COUNTERS; i++) {
+        const json_t *n = json_object_get(reply->block, counters[i]);
+        bool fine = json_is_integer(n) && json_integer_value(n) >= 0 && json_integer_value(n) <= INT32_MAX;
+        k->counted[i] += fine ? (double)json_integer_value(n) : NAN;
+    }
+}
+
 /* ---- one run ---------------------------------------------------------------------------------------------------- */
 
 static pl_status keep_wave(work *k, const char *kind, int from, pl_error *err)
@@ -176,6 +190,7 @@ static pl_status run_once(work *k, int run, pl_error *err)
         hash mine;
         take_hash(mine, &k->wave->reply[i]);
         note_error(k, "together", i, &k->wave->reply[i]);
+        count(k, &k->wave->reply[i]);
         pl_sha256_add(&k->digest, mine, strlen(mine) + 1);
         if (run == 0) {
             memcpy(k->first[i], mine, sizeof mine);
@@ -301,6 +316,9 @@ static pl_status summarise(work *k, pl_error *err)
         wrong |= json_object_set_new(line, "alone", tally_json(&k->with_alone, k->alone_failed));
     if (k->plan->serial)
         wrong |= json_object_set_new(line, "serial", tally_json(&k->with_serial, k->serial_failed));
+    for (int i = 0; i < COUNTERS; i++)
+        if (isfinite(k->counted[i]))
+            wrong |= json_object_set_new(line, counters[i], json_integer((json_int_t)k->counted[i]));
     if (json_array_size(k->errors))
         wrong |= json_object_set(line, "errors", k->errors);
     out->line = line;

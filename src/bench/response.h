@@ -43,8 +43,8 @@ typedef struct pl_bench_response {
 typedef pl_status pl_bench_body_fn(void *arg, const char *bytes, size_t n, pl_error *err);
 
 void pl_bench_response_init(pl_bench_response *r);
-/* Take n bytes of the connection; those behind the response's end are not looked at. PL_EFORMAT for what is no HTTP/1.x response, PL_ELIMIT past a cap, else what fn
- * returned. After a failure the reader is not used again. */
+/* Take n bytes of the connection; those behind the response's end are not looked at. PL_EFORMAT for what is no HTTP/1.x
+ * response, PL_ELIMIT past a cap, else what fn returned. After a failure the reader is not used again. */
 pl_status pl_bench_response_read(pl_bench_response *r, const char *bytes, size_t n, pl_bench_body_fn *fn, void *arg,
                                  pl_error *err);
 /* The server closed the connection. PL_OK when the response was whole (state DONE from then on), else PL_EFORMAT. */
