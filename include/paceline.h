@@ -49,13 +49,18 @@ typedef struct pl_instance pl_instance;
 #define PL_DEFAULT (-2147483647 - 1)
 
 typedef struct pl_options {
-    const char *model_dir; /* a checkpoint folder in the release layout; required */
-    int threads;           /* that compute; 0: all that this process may use. No token depends on it */
-    int context;           /* most tokens of a prompt and its reply; 0: what the model was made for, 32768 at most */
-    int queue;             /* most submissions that wait; 0: 64 */
-    const char *cache_dir; /* where computed token maps are kept; NULL: $XDG_CACHE_HOME/paceline, ~/.cache/paceline */
-    const char *seed_salt; /* mixed into the seeds of requests without one; "random": fresh ones; NULL: none */
-    bool drafts;           /* let the drafter work ahead; it changes the pace, never a token */
+    const char *model_dir;  /* a checkpoint folder in the release layout; required */
+    int threads;            /* that compute; 0: all that this process may use. No token depends on it */
+    int context;            /* most tokens of a prompt and its reply; 0: what the model was made for, 32768 at most */
+    int queue;              /* most submissions that wait; 0: 64 */
+    const char *cache_dir;  /* where computed token maps are kept; NULL: $XDG_CACHE_HOME/paceline, ~/.cache/paceline */
+    const char *seed_salt;  /* mixed into the seeds of requests without one; "random": fresh ones; NULL: none */
+    bool drafts;            /* let the drafter work ahead; it changes the pace, never a token */
+    int parallel;           /* replies made at once; 0: 1 */
+    int plain_streams;      /* no drafts while so many replies or more are made at once; 0: always; PL_DEFAULT: 3 */
+    int depth_joint;        /* drafts of several replies: 0, 1, 2 (docs/environment.md); PL_DEFAULT: 1 */
+    const char *accept_log; /* a file that gets a line of JSON for every round; NULL: none */
+    bool round_profile;     /* say in the log where a round's time goes */
     /* For requests that do not say themselves. */
     double temperature; /* 0 to 2; NAN: 1 */
     double top_p;       /* above 0, at most 1; NAN: 1 */
@@ -165,7 +170,10 @@ typedef struct pl_event {
     size_t tokens, reasoning_tokens; /* of the reply, its end token included; of these, spent on thinking */
     const char *token_sha;           /* SHA-256 of all ids of the reply as 4-byte little-endian, 64 hex digits */
     double queued_s, prefill_s, first_token_s, decode_s; /* waiting; prompt; submission to first token; first to last */
-    const pl_error *error;                               /* PL_REASON_ERROR, else NULL */
+    /* How it was made: launches it was in, of them those without drafts; rows; drafts verified, and of them kept. */
+    uint64_t rounds, plain_rounds, rows, drafted, accepted;
+    uint64_t asks, copied, copied_kept; /* of the drafter; drafts verified that came from its own text, of them kept */
+    const pl_error *error;              /* PL_REASON_ERROR, else NULL */
 } pl_event;
 
 /* The next event, waiting for it at most timeout_ms (0: not at all, negative: for ever). A reader may take its time:

@@ -67,7 +67,9 @@ static pl_status load_defaults(pl_host *h, const pl_host_settings *settings, pl_
 static pl_status load_model(pl_host *h, const pl_host_settings *settings, pl_error *err)
 {
     const pl_config *config = pl_checkpoint_config(h->checkpoint);
-    pl_model_settings model = {.threads = settings->threads, .context = settings->context, .slots = 1};
+    pl_model_settings model = {.threads = settings->threads, .context = settings->context, .slots = settings->slots};
+    if (!model.slots)
+        PL_TRY(pl_resident_parallel(&model.slots, config, &model, err));
     pl_token_map map = {0};
     if (config->engrams)
         PL_TRY(pl_token_map_open(&map, h->tokenizer, config->vocab_size, config->engram_classes, settings->cache_dir,
@@ -97,8 +99,10 @@ static pl_status start(pl_host *h, const pl_host_settings *settings, pl_error *e
     PL_TRY(load_defaults(h, settings, err));
     PL_TRY(load_model(h, settings, err));
     PL_TRY(pl_model_target_open(&h->target, h->model, err));
-    pl_engine_settings engine = {.queue = settings->queue};
-    PL_TRY(pl_engine_open(&h->engine, pl_model_target_table(h->target), &engine, err));
+    pl_engine_settings engine = settings->engine;
+    engine.core.drafts = settings->drafts;
+    PL_TRY(
+        pl_engine_open(&h->engine, pl_model_target_table(h->target), pl_model_target_drafter(h->target), &engine, err));
     pl_heap_trim(); /* the trees of the JSON files are gone: many times what was made of them */
     PL_TRY(count_resident(h, err));
     h->load_seconds = (double)(pl_now_ns() - began) * 1e-9;
@@ -176,6 +180,11 @@ int64_t pl_host_max_tokens(const pl_host *h, bool thinking)
     if (h->flags.max_tokens)
         return h->flags.max_tokens;
     return thinking ? PL_MAX_TOKENS_THINKING : PL_MAX_TOKENS_PLAIN;
+}
+
+int pl_host_slots(const pl_host *h)
+{
+    return pl_model_target_table(h->target)->slots;
 }
 
 const char *pl_host_backend(const pl_host *h)

@@ -11,14 +11,15 @@ typedef struct pl_host pl_host;
 
 typedef struct pl_host_settings {
     const char *dir;
-    int threads;              /* 0: all that this process may use */
-    int context;              /* tokens of prompt and reply; 0: the model's own, 32768 at most */
-    int queue;                /* submissions that may wait */
-    const char *cache_dir;    /* see pl_token_map_open; NULL: where the environment says */
-    const char *seed_salt;    /* see pl_seed_derive; NULL: none */
-    bool drafts;              /* requests may draft */
-    pl_defaults flags;        /* stronger than the checkpoint's own defaults; its bias list must be empty */
-    pl_progress_fn *progress; /* may be NULL; called on the opening thread */
+    int threads;               /* 0: all that this process may use */
+    int context;               /* tokens of prompt and reply; 0: the model's own, 32768 at most */
+    int slots;                 /* replies made at once; 0: pl_resident_parallel's choice */
+    pl_engine_settings engine; /* core.drafts is set from drafts below; accept_log is copied by its opening */
+    const char *cache_dir;     /* see pl_token_map_open; NULL: where the environment says */
+    const char *seed_salt;     /* see pl_seed_derive; NULL: none */
+    bool drafts;               /* requests may draft */
+    pl_defaults flags;         /* stronger than the checkpoint's own defaults; its bias list must be empty */
+    pl_progress_fn *progress;  /* may be NULL; called on the opening thread */
     void *progress_arg;
 } pl_host_settings;
 
@@ -37,6 +38,7 @@ int32_t pl_host_bos(const pl_host *host);
 bool pl_host_thinks(const pl_host *host); /* by default */
 int pl_host_effort(const pl_host *host);  /* by default */
 int64_t pl_host_max_tokens(const pl_host *host, bool thinking);
+int pl_host_slots(const pl_host *host); /* replies made at once */
 const char *pl_host_backend(const pl_host *host);
 int pl_host_threads(const pl_host *host);
 double pl_host_load_seconds(const pl_host *host);

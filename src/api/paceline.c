@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_QUEUE = 64 };
+enum { DEFAULT_QUEUE = 64, DEFAULT_PLAIN_STREAMS = 3, DEFAULT_JOINT = 1 };
+static const double DECODE_SHARE = 0.25;
 
 struct pl_instance {
     pl_host *host;
@@ -19,8 +20,14 @@ struct pl_job {
 
 void pl_options_init(pl_options *o)
 {
-    *o = (pl_options){
-        .drafts = true, .temperature = NAN, .top_p = NAN, .min_p = NAN, .top_k = PL_DEFAULT, .thinking = PL_DEFAULT};
+    *o = (pl_options){.drafts = true,
+                      .plain_streams = PL_DEFAULT,
+                      .depth_joint = PL_DEFAULT,
+                      .temperature = NAN,
+                      .top_p = NAN,
+                      .min_p = NAN,
+                      .top_k = PL_DEFAULT,
+                      .thinking = PL_DEFAULT};
 }
 
 void pl_query_init(pl_query *q)
@@ -76,18 +83,28 @@ static pl_status read_options(const pl_options *o, pl_host_settings *s, pl_error
     PL_TRY(in_range("threads", o->threads, 0, 1, 1024, err));
     PL_TRY(in_range("context", o->context, 0, 16, 1 << 24, err));
     PL_TRY(in_range("queue", o->queue, 0, 1, 1 << 20, err));
+    PL_TRY(in_range("parallel", o->parallel, 0, 1, 1024, err));
+    PL_TRY(in_range("plain_streams", o->plain_streams, PL_DEFAULT, 0, 1024, err));
+    PL_TRY(in_range("depth_joint", o->depth_joint, PL_DEFAULT, 0, 2, err));
     PL_TRY(in_range("max_tokens", o->max_tokens, 0, 1, 1 << 24, err));
     PL_TRY(in_range("thinking", o->thinking, PL_DEFAULT, 0, 1, err));
     PL_TRY(in_range("effort", o->effort, 0, 1, 100, err));
     *s = (pl_host_settings){.dir = o->model_dir,
                             .threads = o->threads,
                             .context = o->context,
-                            .queue = o->queue ? o->queue : DEFAULT_QUEUE,
+                            .slots = o->parallel ? o->parallel : 1,
+                            .engine.queue = o->queue ? o->queue : DEFAULT_QUEUE,
                             .cache_dir = o->cache_dir,
                             .seed_salt = o->seed_salt,
                             .drafts = o->drafts,
                             .progress = o->progress,
                             .progress_arg = o->progress_arg};
+    pl_core_settings *core = &s->engine.core;
+    core->plain_streams = o->plain_streams == PL_DEFAULT ? DEFAULT_PLAIN_STREAMS : o->plain_streams;
+    core->joint = o->depth_joint == PL_DEFAULT ? DEFAULT_JOINT : o->depth_joint;
+    core->decode_share = DECODE_SHARE;
+    core->accept_log = o->accept_log;
+    core->profile = o->round_profile;
     pl_defaults_unset(&s->flags);
     s->flags.max_tokens = o->max_tokens;
     s->flags.thinking = o->thinking == PL_DEFAULT ? -1 : o->thinking;
@@ -224,6 +241,14 @@ static void fill_end(pl_event *event, const pl_reply_event *e)
     event->prefill_s = (double)o->timings.prefill * 1e-9;
     event->first_token_s = (double)o->timings.first * 1e-9;
     event->decode_s = (double)o->timings.decode * 1e-9;
+    event->rounds = o->numbers.rounds;
+    event->plain_rounds = o->numbers.plain_rounds;
+    event->rows = o->numbers.rows;
+    event->drafted = o->numbers.drafted;
+    event->accepted = o->numbers.accepted;
+    event->asks = o->numbers.asks;
+    event->copied = o->numbers.copied;
+    event->copied_kept = o->numbers.copied_kept;
     event->error = o->reason == PL_FINISH_ERROR ? &o->error : NULL;
 }
 

@@ -16,7 +16,7 @@ typedef struct pl_resident {
     pl_plan model;
     uint64_t tensor_table; /* the checkpoint's own: names and places of tensors */
     uint64_t tokenizer;    /* 0 without one */
-    uint64_t draws;        /* what the engine reserves for them */
+    uint64_t lanes;        /* what the engine reserves for them: draws, contexts, rounds */
     uint64_t program;
     uint64_t total; /* all of it */
 } pl_resident;
@@ -25,5 +25,9 @@ typedef struct pl_resident {
  * may be NULL: not counted. PL_ELIMIT when a size overflows. */
 pl_status pl_resident_plan(pl_resident *resident, const pl_config *config, const pl_model_settings *settings,
                            uint64_t tensor_table, const pl_tokenizer *tokenizer, pl_error *err);
+
+/* How many replies to make at once when nobody says: 8, or as many fewer as keep their states within a quarter of the
+ * machine's memory, at least 1. settings->slots is not read. The errors of pl_model_plan. */
+pl_status pl_resident_parallel(int *slots, const pl_config *config, const pl_model_settings *settings, pl_error *err);
 
 #endif

@@ -38,6 +38,14 @@ typedef enum pl_setting_id {
     PL_SET_KEEP_ALIVE,
     PL_SET_GRACE,
     PL_SET_LOG,
+    /* several streams, drafted ahead */
+    PL_SET_PARALLEL,
+    PL_SET_PLAIN_STREAMS,
+    PL_SET_DEPTH_JOINT,
+    PL_SET_DECODE_SHARE,
+    PL_SET_PREFILL_ORDER,
+    PL_SET_ACCEPT_LOG,
+    PL_SET_ROUND_PROFILE,
     /* files and forms of the small tools */
     PL_SET_JSON,
     PL_SET_JSON_IDS, /* --json of tokenize */

@@ -15,8 +15,8 @@
 /* A loop is published by a new `open` word: its round and how many of its tasks nobody has taken yet. A task is taken
  * by lowering that count, so whoever took one knows that its loop is still running and may read fn, arg and tasks; a
  * worker that comes late finds nothing to take. The loop ends with its last task, not with the last worker: one that
- * lost its processor in between holds nobody up. Workers spin briefly for the next loop (they follow one another within
- * microseconds while a reply is made), then sleep on the condition. */
+ * lost its processor in between holds nobody up. Workers spin briefly for the next loop (they follow one another
+ * within microseconds while a reply is made), then sleep on the condition. */
 enum { SPINS = 4000, MAX_THREADS = 1024 };
 #define ROUND_ONE (UINT64_C(1) << 32)
 

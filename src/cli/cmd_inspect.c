@@ -67,6 +67,9 @@ static pl_status fill(report *r, const pl_settings *settings, pl_error *err)
     PL_TRY(r->folder ? read_tokenizer(r, err) : PL_OK);
     r->settings.threads = cmd_threads(settings);
     r->settings.context = (int)pl_set_int(settings, PL_SET_CONTEXT);
+    r->settings.slots = (int)pl_set_int(settings, PL_SET_PARALLEL);
+    if (!r->settings.slots)
+        PL_TRY(pl_resident_parallel(&r->settings.slots, &r->config, &r->settings, err));
     PL_TRY(pl_model_settings_resolve(&r->settings, &r->config, err));
     return pl_resident_plan(&r->resident, &r->config, &r->settings, r->tables, r->tokenizer, err);
 }
@@ -181,7 +184,7 @@ static pl_status print_memory(pl_buf *out, const report *r, pl_error *err)
     PL_TRY(line(out, "logits", r->resident.model.logits, err));
     PL_TRY(line(out, "kernel scratch", r->resident.model.scratch, err));
     PL_TRY(line(out, "small weights and token map, copied", r->resident.model.weights_copied, err));
-    PL_TRY(line(out, "draws", r->resident.draws, err));
+    PL_TRY(line(out, "lanes", r->resident.lanes, err));
     PL_TRY(line(out, "table of tensors", r->resident.tensor_table, err));
     if (r->tokenizer)
         PL_TRY(line(out, "tokenizer", r->resident.tokenizer, err));
@@ -236,8 +239,8 @@ static json_t *report_json(const report *r, const char *source)
     const pl_plan *plan = &r->resident.model;
     json_t *resident = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i,s:i,s:i}", "state", number(plan->state),
                                  "activations", number(plan->activations), "logits", number(plan->logits), "scratch",
-                                 number(plan->scratch), "weights_copied", number(plan->weights_copied), "draws",
-                                 number(r->resident.draws), "tensor_table", number(r->resident.tensor_table),
+                                 number(plan->scratch), "weights_copied", number(plan->weights_copied), "lanes",
+                                 number(r->resident.lanes), "tensor_table", number(r->resident.tensor_table),
                                  "tokenizer", r->tokenizer ? number(r->resident.tokenizer) : json_null(), "program",
                                  number(r->resident.program), "total", number(r->resident.total), "context",
                                  r->settings.context, "slots", r->settings.slots, "threads", r->settings.threads);

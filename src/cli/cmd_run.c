@@ -115,6 +115,11 @@ static pl_status fill_options(const run *r, const char *dir, pl_options *o, pl_e
     o->context = (int)pl_set_int(s, PL_SET_CONTEXT);
     o->max_tokens = (int)pl_set_int(s, PL_SET_MAX_TOKENS);
     o->drafts = pl_set_on(s, PL_SET_DRAFTS);
+    o->plain_streams = (int)pl_set_int(s, PL_SET_PLAIN_STREAMS);
+    o->depth_joint = (int)pl_set_int(s, PL_SET_DEPTH_JOINT);
+    o->round_profile = pl_set_on(s, PL_SET_ROUND_PROFILE);
+    if (pl_set_given(s, PL_SET_ACCEPT_LOG))
+        o->accept_log = pl_set_text(s, PL_SET_ACCEPT_LOG);
     if (pl_set_given(s, PL_SET_CACHE_DIR))
         o->cache_dir = pl_set_text(s, PL_SET_CACHE_DIR);
     if (pl_set_given(s, PL_SET_SEED_SALT))

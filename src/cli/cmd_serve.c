@@ -209,6 +209,18 @@ static char *model_name(const pl_settings *settings, const char *dir)
     return name;
 }
 
+static pl_engine_settings engine_settings(const pl_settings *s)
+{
+    return (pl_engine_settings){
+        .queue = (int)pl_set_int(s, PL_SET_QUEUE),
+        .core = {.plain_streams = (int)pl_set_int(s, PL_SET_PLAIN_STREAMS),
+                 .joint = (int)pl_set_int(s, PL_SET_DEPTH_JOINT),
+                 .decode_share = pl_set_real(s, PL_SET_DECODE_SHARE),
+                 .order = (pl_prompt_order)pl_set_int(s, PL_SET_PREFILL_ORDER),
+                 .accept_log = pl_set_given(s, PL_SET_ACCEPT_LOG) ? pl_set_text(s, PL_SET_ACCEPT_LOG) : NULL,
+                 .profile = pl_set_on(s, PL_SET_ROUND_PROFILE)}};
+}
+
 int cmd_serve(const pl_settings *settings)
 {
     static loader l = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* outlives a load that is broken off */
@@ -224,7 +236,8 @@ int cmd_serve(const pl_settings *settings)
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     l.settings = (pl_host_settings){.threads = cmd_threads(settings),
                                     .context = (int)pl_set_int(settings, PL_SET_CONTEXT),
-                                    .queue = (int)pl_set_int(settings, PL_SET_QUEUE),
+                                    .slots = (int)pl_set_int(settings, PL_SET_PARALLEL),
+                                    .engine = engine_settings(settings),
                                     .cache_dir = pl_set_text(settings, PL_SET_CACHE_DIR),
                                     .seed_salt = pl_set_text(settings, PL_SET_SEED_SALT),
                                     .drafts = pl_set_on(settings, PL_SET_DRAFTS)};

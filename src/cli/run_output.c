@@ -122,9 +122,13 @@ static pl_status write_json(const run_output *out, const pl_event *last, pl_buf 
                        last->reasoning_tokens));
     return pl_buf_addf(json, err,
                        "\"timings\": {\"load_ms\": %.3f, \"prefill_ms\": %.3f, \"first_token_ms\": %.3f, "
-                       "\"decode_ms\": %.3f, \"prompt_tokens_per_second\": %.3f, \"tokens_per_second\": %.3f}}\n",
+                       "\"decode_ms\": %.3f, \"prompt_tokens_per_second\": %.3f, \"tokens_per_second\": %.3f}, "
+                       "\"paceline\": {\"rounds\": %" PRIu64 ", \"plain_rounds\": %" PRIu64 ", \"rows\": %" PRIu64
+                       ", \"asks\": %" PRIu64 ", \"drafted\": %" PRIu64 ", \"accepted\": %" PRIu64
+                       ", \"copied\": %" PRIu64 ", \"copied_kept\": %" PRIu64 "}}\n",
                        out->load_ms, last->prefill_s * 1e3, last->first_token_s * 1e3, last->decode_s * 1e3,
-                       prompt_pace(out, last), pace(last));
+                       prompt_pace(out, last), pace(last), last->rounds, last->plain_rounds, last->rows, last->asks,
+                       last->drafted, last->accepted, last->copied, last->copied_kept);
 }
 
 pl_status run_end(run_output *out, const pl_event *last, pl_error *err)

@@ -1,8 +1,7 @@
-/* The engine's thread and its queue. What happens to a request once it is admitted is in solo.c. */
+/* The engine's thread. What happens to a stream once it has a slot is the core's. */
 #include "lanes/engine_int.h"
 
 #include "base/clock.h"
-#include "base/sha256.h"
 #include "base/thread.h"
 
 #include <stdlib.h>
@@ -10,108 +9,124 @@
 
 enum { QUEUE_MAX = 1 << 20 };
 
-/* With the engine's lock held. */
-static pl_stream *take_first(pl_engine *e)
+/* With the lock held. */
+static void note_running(pl_engine *e, pl_stream *old, pl_stream *new)
 {
-    pl_stream *s = e->first;
-    e->first = s->next;
-    if (!e->first)
-        e->last = NULL;
-    /* The bound counts submissions: one waits as long as its last request does. */
-    if (!e->first || e->first->leads)
-        e->submissions--;
-    s->next = NULL;
-    s->waiting = false;
-    e->counts.waiting--;
-    return s;
+    int i = 0;
+    while (e->running[i] != old)
+        i++;
+    e->running[i] = new;
+    e->counts.running += new ? 1 : 0;
+    e->counts.running -= old ? 1 : 0;
 }
 
-/* With the engine's lock held. */
-static void append(pl_engine *e, pl_stream *s)
+/* Count an outcome. With the lock held. */
+static void count(pl_engine *e, const pl_outcome *outcome)
 {
-    s->waiting = true;
-    if (e->last)
-        e->last->next = s;
-    else
-        e->first = s;
-    e->last = s;
-    e->counts.waiting++;
-    e->counts.submitted++;
-}
-
-/* Take a stream out of the middle. With the engine's lock held. */
-static void unlink_waiting(pl_engine *e, pl_stream *s)
-{
-    pl_stream *prev = NULL;
-    for (pl_stream *at = e->first; at != s; at = at->next)
-        prev = at;
-    if (prev)
-        prev->next = s->next;
-    else
-        e->first = s->next;
-    if (e->last == s)
-        e->last = prev;
-    if (s->leads) {
-        /* The next of its submission, if one waits, stands for it now. */
-        if (s->next && !s->next->leads)
-            s->next->leads = true;
-        else
-            e->submissions--;
-    } else if (!prev && (!s->next || s->next->leads)) {
-        e->submissions--; /* the last one waiting of a submission whose first is running */
-    }
-    s->next = NULL;
-    s->waiting = false;
-    e->counts.waiting--;
-}
-
-/* Count an outcome and publish it. Without locks. */
-static void conclude(pl_engine *e, pl_stream *s, const pl_outcome *outcome)
-{
-    pthread_mutex_lock(&e->lock);
     pl_engine_counts *c = &e->counts;
     c->finished += outcome->reason == PL_FINISH_STOP || outcome->reason == PL_FINISH_LENGTH;
     c->cancelled += outcome->reason == PL_FINISH_CANCELLED;
     c->failed += outcome->reason == PL_FINISH_ERROR;
-    c->reply_tokens += outcome->tokens;
-    if (e->current == s) { /* finishing may free it: from here on nobody may find it */
-        e->current = NULL;
-        c->running = 0;
-    }
-    pthread_mutex_unlock(&e->lock);
-    pl__stream_finish(s, outcome);
 }
 
-/* A request that never ran. */
+/* With the lock held. */
+static void show_totals(pl_engine *e)
+{
+    const pl__totals *t = &e->core.totals;
+    pl_engine_counts *c = &e->counts;
+    c->prompts = (size_t)e->core.prompts;
+    c->numbers = t->numbers;
+    c->prompt_tokens = t->prompt_tokens;
+    c->reply_tokens = t->reply_tokens;
+    c->launches = t->launches;
+    c->passes = t->passes;
+    c->prefill_ns = t->prefill_ns;
+    c->decode_ns = t->decode_ns;
+}
+
+/* The core let go of a stream. Engine thread. */
+static void left(void *arg, pl_stream *s, const pl_outcome *outcome)
+{
+    pl_engine *e = arg;
+    pthread_mutex_lock(&e->lock);
+    note_running(e, s, NULL);
+    show_totals(e);
+    if (outcome) {
+        count(e, outcome);
+        if (outcome->error.status == PL_EFAULT && e->fault.status == PL_OK)
+            e->fault = outcome->error;
+    } else {
+        pl__queue_return(&e->queue, s);
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (outcome)
+        pl__stream_finish(s, outcome); /* may free it: nobody can find it any more */
+}
+
+/* A stream that is in no lane (any more). Without locks. */
 static void finish_unrun(pl_engine *e, pl_stream *s, pl_finish reason, const pl_error *error)
 {
-    pl_outcome outcome = {.reason = reason, .prompt_tokens = s->request.prompt_len};
-    pl_sha256 none;
-    pl_sha256_init(&none);
-    pl_sha256_hex(&none, outcome.token_sha);
-    outcome.timings.queued = pl_now_ns() - s->submitted_ns;
+    pl_outcome outcome = s->outcome; /* one that gave its slot up has numbers */
+    outcome.reason = reason;
+    outcome.prompt_tokens = s->request.prompt_len;
+    outcome.tokens = s->count;
+    pl_sha256_hex(&s->sha, outcome.token_sha);
+    if (s->count)
+        outcome.timings.first = s->first_ns - s->submitted_ns;
+    else
+        outcome.timings.queued = pl_now_ns() - s->submitted_ns;
     if (error)
         outcome.error = *error;
-    conclude(e, s, &outcome);
+    pthread_mutex_lock(&e->lock);
+    count(e, &outcome);
+    pthread_mutex_unlock(&e->lock);
+    pl__stream_finish(s, &outcome);
 }
 
-static void run_one(pl_engine *e, pl_stream *s)
+/* Everything that waits, as a list linked by next. With the lock held. */
+static pl_stream *take_all(pl_engine *e)
 {
-    pthread_mutex_lock(&e->lock);
-    pl_error fault = e->fault;
-    pthread_mutex_unlock(&e->lock);
-    if (fault.status != PL_OK) {
-        finish_unrun(e, s, PL_FINISH_ERROR, &fault);
-        return;
+    pl_stream *list = NULL, **end = &list;
+    for (pl_stream *s; (s = pl__queue_take(&e->queue)); end = &s->next)
+        *end = s;
+    return list;
+}
+
+static void finish_list(pl_engine *e, pl_stream *list, pl_finish reason, const pl_error *error)
+{
+    while (list) {
+        pl_stream *s = list;
+        list = s->next;
+        s->next = NULL;
+        finish_unrun(e, s, reason, error);
     }
-    pl_outcome outcome = {.prompt_tokens = s->request.prompt_len};
-    pl_status status = pl__solo_run(e, s, &outcome);
-    if (status == PL_EFAULT) {
-        pthread_mutex_lock(&e->lock);
-        e->fault = outcome.error;
+}
+
+/* Give waiting streams the slots that are free; a foreground one may take a background one's. With the lock held, which
+ * is let go for each. */
+static void admit(pl_engine *e)
+{
+    while (e->queue.waiting && e->fault.status == PL_OK) {
+        bool room = pl__core_has_room(&e->core), foreground = pl__queue_foreground(&e->queue);
+        if (!room && !foreground)
+            return;
+        if (!room) {
+            pthread_mutex_unlock(&e->lock);
+            bool gave = pl__core_give_way(&e->core);
+            pthread_mutex_lock(&e->lock);
+            if (!gave)
+                return;
+            continue;
+        }
+        pl_stream *s = pl__queue_take(&e->queue);
+        if (e->closing)
+            atomic_store(&s->cancel, true);
+        note_running(e, NULL, s);
         pthread_mutex_unlock(&e->lock);
+        pl_error err;
+        (void)pl__core_admit(&e->core, s, &err); /* a fault reached e->fault with the stream's outcome */
+        pthread_mutex_lock(&e->lock);
     }
-    conclude(e, s, &outcome);
 }
 
 static void *engine_main(void *arg)
@@ -119,18 +134,29 @@ static void *engine_main(void *arg)
     pl_engine *e = arg;
     pthread_mutex_lock(&e->lock);
     for (;;) {
-        while (!e->first && !e->closing)
+        while (!e->queue.waiting && !pl__core_busy(&e->core) && !e->closing)
             pthread_cond_wait(&e->work, &e->lock);
-        if (!e->first)
-            break;
-        pl_stream *s = take_first(e);
-        if (e->closing)
-            atomic_store(&s->cancel, true);
-        e->current = s;
-        e->counts.running = 1;
+        /* Whoever was to be given up is marked by itself: what is admitted from here on is not. */
+        atomic_store(&e->core.abort, e->closing);
+        admit(e);
+        if (e->fault.status != PL_OK) {
+            pl_error fault = e->fault;
+            pl_stream *list = take_all(e);
+            pthread_mutex_unlock(&e->lock);
+            finish_list(e, list, PL_FINISH_ERROR, &fault);
+            pl__core_end_all(&e->core, PL_FINISH_ERROR, &fault);
+            pthread_mutex_lock(&e->lock);
+        }
+        if (!pl__core_busy(&e->core)) {
+            if (e->closing && !e->queue.waiting)
+                break;
+            continue;
+        }
         pthread_mutex_unlock(&e->lock);
-        run_one(e, s);
+        pl_error err;
+        (void)pl__core_step(&e->core, &err); /* as above */
         pthread_mutex_lock(&e->lock);
+        show_totals(e);
     }
     pthread_mutex_unlock(&e->lock);
     return NULL;
@@ -138,14 +164,15 @@ static void *engine_main(void *arg)
 
 static void free_engine(pl_engine *e)
 {
-    pl_history_close(&e->history);
-    pl_sampler_close(e->sampler);
+    pl__core_close(&e->core);
+    free(e->running);
     pthread_cond_destroy(&e->work);
     pthread_mutex_destroy(&e->lock);
     free(e);
 }
 
-pl_status pl_engine_open(pl_engine **out, const pl_target *target, const pl_engine_settings *settings, pl_error *err)
+pl_status pl_engine_open(pl_engine **out, const pl_target *target, const pl_draft_table *drafter,
+                         const pl_engine_settings *settings, pl_error *err)
 {
     *out = NULL;
     if (settings->queue < 1 || settings->queue > QUEUE_MAX)
@@ -153,13 +180,13 @@ pl_status pl_engine_open(pl_engine **out, const pl_target *target, const pl_engi
     pl_engine *e = calloc(1, sizeof *e);
     if (!e)
         return pl_fail(err, PL_ENOMEM, "no memory for the engine");
-    e->target = *target;
-    e->settings = *settings;
+    e->queue_most = settings->queue;
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->work, NULL);
-    pl_status status = pl_sampler_open(&e->sampler, target->vocab, "auto", err);
-    if (status == PL_OK)
-        status = pl_history_open(&e->history, target->vocab, err);
+    pl_status status = pl__core_open(&e->core, target, drafter, &settings->core, left, e, err);
+    e->running = status == PL_OK ? calloc((size_t)target->slots, sizeof(pl_stream *)) : NULL;
+    if (status == PL_OK && !e->running)
+        status = pl_fail(err, PL_ENOMEM, "no memory for %d streams", target->slots);
     int rc = status == PL_OK ? pl_thread_start(&e->thread, engine_main, e) : 0;
     if (rc)
         status = pl_fail(err, PL_ENOMEM, "the engine's thread did not start: %s", strerror(rc));
@@ -171,9 +198,9 @@ pl_status pl_engine_open(pl_engine **out, const pl_target *target, const pl_engi
     return PL_OK;
 }
 
-size_t pl_engine_bytes(int vocab)
+size_t pl_engine_bytes(const pl_target *target, const pl_draft_table *drafter)
 {
-    return pl_sampler_bytes(vocab) + pl_history_bytes(vocab);
+    return sizeof(pl_engine) + (size_t)target->slots * sizeof(pl_stream *) + pl__core_bytes(target, drafter);
 }
 
 void pl_engine_close(pl_engine *e)
@@ -189,33 +216,8 @@ void pl_engine_close(pl_engine *e)
     free_engine(e);
 }
 
-static pl_status check(const pl_engine *e, const pl_request *r, pl_error *err)
-{
-    const pl_target *t = &e->target;
-    if (r->prompt_len < 1)
-        return pl_fail_param(err, PL_EINVAL, "prompt", "prompt: expected at least one token, found none");
-    for (size_t i = 0; i < r->prompt_len; i++)
-        if (r->prompt[i] < 0 || r->prompt[i] >= t->vocab)
-            return pl_fail_param(err, PL_EINVAL, "prompt", "prompt: token %zu is %d, expected 0 to %d", i,
-                                 (int)r->prompt[i], t->vocab - 1);
-    if (r->top_logprobs < -1 || r->top_logprobs > PL_TOP_LOGPROBS_MAX || r->top_logprobs > t->vocab)
-        return pl_fail_param(err, PL_EINVAL, "top_logprobs", "top_logprobs: expected 0 to %d, found %d",
-                             PL_TOP_LOGPROBS_MAX, r->top_logprobs);
-    if (r->max_tokens < 1)
-        return pl_fail_param(err, PL_EINVAL, "max_tokens", "max_tokens: expected at least 1, found %lld",
-                             (long long)r->max_tokens);
-    if (r->prompt_len >= (size_t)t->context)
-        return pl_fail_param(err, PL_ELIMIT, "prompt", "prompt: %zu tokens, the context holds %d with the reply",
-                             r->prompt_len, t->context);
-    if (r->max_tokens > t->context - (int64_t)r->prompt_len)
-        return pl_fail_param(err, PL_ELIMIT, "max_tokens",
-                             "max_tokens: %lld after a prompt of %zu tokens, the context holds %d",
-                             (long long)r->max_tokens, r->prompt_len, t->context);
-    return PL_OK;
-}
-
-/* Queue n streams, or say why not. With the engine's lock held. */
-static pl_status admit_to_queue(pl_engine *e, pl_stream **streams, size_t n, pl_error *err)
+/* With the lock held. */
+static pl_status take_in(pl_engine *e, pl_stream **streams, size_t n, pl__ticket *ticket, pl_error *err)
 {
     if (e->fault.status != PL_OK) {
         if (err)
@@ -224,13 +226,10 @@ static pl_status admit_to_queue(pl_engine *e, pl_stream **streams, size_t n, pl_
     }
     if (e->draining)
         return pl_fail(err, PL_EBUSY, "shutting down, no more requests are taken");
-    if (e->submissions >= (size_t)e->settings.queue)
-        return pl_fail(err, PL_EBUSY, "the queue is full: %zu requests wait", e->submissions);
-    for (size_t i = 0; i < n; i++) {
-        streams[i]->leads = i == 0;
-        append(e, streams[i]);
-    }
-    e->submissions++;
+    if (e->queue.tickets >= (size_t)e->queue_most)
+        return pl_fail(err, PL_EBUSY, "the queue is full: %zu requests wait", e->queue.tickets);
+    pl__queue_add(&e->queue, streams, n, ticket);
+    e->counts.submitted += n;
     return PL_OK;
 }
 
@@ -241,12 +240,15 @@ pl_status pl_engine_submit(pl_engine *e, const pl_request *request, size_t n, pl
     pl_status status = PL_OK;
     size_t made = 0;
     for (size_t i = 0; i < n && status == PL_OK; i++)
-        status = check(e, &request[i], err);
+        status = pl__request_check(&request[i], e->core.target.context, e->core.target.vocab, err);
     for (; made < n && status == PL_OK; made += status == PL_OK)
         status = pl__stream_new(&streams[made], &request[made], e, err);
+    pl__ticket *ticket = status == PL_OK ? malloc(sizeof *ticket) : NULL;
+    if (status == PL_OK && !ticket)
+        status = pl_fail(err, PL_ENOMEM, "no memory for a request");
     pthread_mutex_lock(&e->lock);
     if (status == PL_OK)
-        status = admit_to_queue(e, streams, n, err);
+        status = take_in(e, streams, n, ticket, err);
     if (status == PL_OK)
         pthread_cond_signal(&e->work);
     else
@@ -254,6 +256,7 @@ pl_status pl_engine_submit(pl_engine *e, const pl_request *request, size_t n, pl
     pthread_mutex_unlock(&e->lock);
     if (status == PL_OK)
         return PL_OK;
+    free(ticket);
     for (size_t i = 0; i < made; i++)
         pl__stream_discard(streams[i]);
     for (size_t i = 0; i < n; i++)
@@ -273,7 +276,7 @@ void pl_stream_cancel(pl_stream *s)
     atomic_store(&s->cancel, true);
     bool waited = s->waiting;
     if (waited)
-        unlink_waiting(e, s);
+        pl__queue_remove(&e->queue, s);
     pthread_mutex_unlock(&e->lock);
     if (waited)
         finish_unrun(e, s, PL_FINISH_CANCELLED, NULL);
@@ -290,13 +293,6 @@ void pl_stream_release(pl_stream *s)
     pl__stream_unref(s);
 }
 
-void pl__engine_count_prompt(pl_engine *e, size_t tokens)
-{
-    pthread_mutex_lock(&e->lock);
-    e->counts.prompt_tokens += tokens;
-    pthread_mutex_unlock(&e->lock);
-}
-
 void pl_engine_drain(pl_engine *e)
 {
     pthread_mutex_lock(&e->lock);
@@ -307,27 +303,20 @@ void pl_engine_drain(pl_engine *e)
 void pl_engine_cancel_all(pl_engine *e)
 {
     pthread_mutex_lock(&e->lock);
-    if (e->current)
-        atomic_store(&e->current->cancel, true);
-    pl_stream *list = e->first;
-    e->first = e->last = NULL;
-    e->submissions = 0;
-    e->counts.waiting = 0;
-    for (pl_stream *s = list; s; s = s->next)
-        s->waiting = false;
+    for (int i = 0; i < e->core.target.slots; i++)
+        if (e->running[i])
+            atomic_store(&e->running[i]->cancel, true);
+    atomic_store(&e->core.abort, true);
+    pl_stream *list = take_all(e);
     pthread_mutex_unlock(&e->lock);
-    while (list) {
-        pl_stream *s = list;
-        list = s->next;
-        s->next = NULL;
-        finish_unrun(e, s, PL_FINISH_CANCELLED, NULL);
-    }
+    finish_list(e, list, PL_FINISH_CANCELLED, NULL);
 }
 
 void pl_engine_counts_now(pl_engine *e, pl_engine_counts *counts)
 {
     pthread_mutex_lock(&e->lock);
     *counts = e->counts;
+    counts->waiting = e->queue.waiting;
     pthread_mutex_unlock(&e->lock);
 }
 

@@ -1,6 +1,10 @@
-/* The engine: one thread that owns the model's state and makes replies, one request at a time, in order of arrival.
+/* The engine: one thread that owns the model's state and makes replies, as many at once as the target has slots.
  *
- *   any thread --submit--> bounded queue --engine thread--> target --> the stream's log --next/wait--> any thread */
+ *   any thread --submit--> bounded queue --engine thread--> core --> the stream's log --next/wait--> any thread
+ *
+ * A request gets the next free slot; foreground requests before background ones, each in order of arrival. When all
+ * slots are taken and a foreground request waits, a background stream gives its slot up, waits in front of its kind,
+ * and later runs what it had again: its reply goes on with the token that it would have had. */
 #ifndef PL_LANES_ENGINE_H
 #define PL_LANES_ENGINE_H
 
@@ -9,20 +13,37 @@
 
 typedef struct pl_engine pl_engine;
 
+typedef enum pl_prompt_order {
+    PL_PROMPTS_SHORTEST, /* fewest tokens left first; who was passed over long enough goes next */
+    PL_PROMPTS_ARRIVAL
+} pl_prompt_order;
+
+typedef struct pl_core_settings {
+    bool drafts;            /* without it no stream drafts */
+    int plain_streams;      /* rounds of so many streams or more are plain; 0: none are (depth.h) */
+    int joint;              /* depths of two streams and more: 0, 1, 2 (depth.h) */
+    int fixed_depth;        /* 0: by the rule; else so many drafts whenever they are there (for measuring) */
+    double decode_share;    /* of the time, while prompts and replies are both at work; 0 to 0.95 */
+    pl_prompt_order order;  /* of prompts, a piece at a time */
+    const char *accept_log; /* file that gets a line of JSON a round, appended to; NULL: none */
+    bool profile;           /* tell the log now and then where a round's time goes */
+} pl_core_settings;
+
 typedef struct pl_engine_settings {
     int queue; /* most submissions that wait; at least 1 */
+    pl_core_settings core;
 } pl_engine_settings;
 
-/* Start the engine thread. The target's table is copied; what it points to must outlive the engine and belongs to the
- * engine's thread until pl_engine_close. PL_EINVAL, PL_ENOMEM. */
-pl_status pl_engine_open(pl_engine **engine, const pl_target *target, const pl_engine_settings *settings,
-                         pl_error *err);
+/* Start the engine thread. The tables are copied; what they point to must outlive the engine and belongs to the
+ * engine's thread until pl_engine_close. drafter may be NULL: nobody drafts. PL_EINVAL, PL_ENOMEM, PL_EIO (the accept
+ * log). */
+pl_status pl_engine_open(pl_engine **engine, const pl_target *target, const pl_draft_table *drafter,
+                         const pl_engine_settings *settings, pl_error *err);
 
-/* Bytes that pl_engine_open reserves: what draws need, for a vocabulary of this size. Queues and logs come with the
- * requests and go with them. */
-size_t pl_engine_bytes(int vocab);
+/* Bytes that pl_engine_open reserves: lanes, draws, rounds. Queues and logs come with the requests and go with them. */
+size_t pl_engine_bytes(const pl_target *target, const pl_draft_table *drafter);
 
-/* End it: waiting and running requests finish as cancelled within one layer or token, the thread is joined. Streams may
+/* End it: waiting and running requests finish as cancelled within one layer, the thread is joined. Streams may
  * be read and released afterwards, but not before it has returned from another thread. NULL is allowed. */
 void pl_engine_close(pl_engine *engine);
 
@@ -38,10 +59,14 @@ void pl_engine_drain(pl_engine *engine);
 void pl_engine_cancel_all(pl_engine *engine);
 
 typedef struct pl_engine_counts {
-    size_t waiting; /* requests in the queue */
-    size_t running;
+    size_t waiting;                                           /* requests in the queue */
+    size_t running;                                           /* in slots */
+    size_t prompts;                                           /* of them, with a prompt that still runs */
     uint64_t submitted, refused, finished, cancelled, failed; /* requests since the start */
     uint64_t prompt_tokens, reply_tokens;                     /* run and drawn since the start */
+    uint64_t launches, passes;                                /* of windows; of the drafter */
+    pl_numbers numbers;                                       /* of all streams since the start */
+    int64_t prefill_ns, decode_ns;                            /* spent in pieces; in rounds */
 } pl_engine_counts;
 
 /* As they stand. Any thread. */

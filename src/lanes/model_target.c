@@ -108,6 +108,19 @@ static void reset(void *arg, int slot)
     t->kept[slot] = 0;
 }
 
+void pl_model_target_shape(pl_target *target, pl_draft_table *drafter, const pl_config *config,
+                           const pl_model_settings *settings)
+{
+    int block = config->stages > 0 ? config->block : 0;
+    *target = (pl_target){.slots = settings->slots,
+                          .context = settings->context,
+                          .piece = settings->piece,
+                          .rows = settings->rows,
+                          .window_rows = PL_WINDOW_ROWS,
+                          .vocab = config->vocab_size};
+    *drafter = (pl_draft_table){.block = block, .asks = block ? settings->rows / block : 0};
+}
+
 pl_status pl_model_target_open(pl_model_target **out, pl_model *model, pl_error *err)
 {
     *out = NULL;
@@ -126,23 +139,17 @@ pl_status pl_model_target_open(pl_model_target **out, pl_model *model, pl_error 
         return pl_fail(err, PL_ENOMEM, "no memory for the tables of %d slots", s->slots);
     }
     t->model = model;
-    t->table = (pl_target){.arg = t,
-                           .slots = s->slots,
-                           .context = s->context,
-                           .piece = s->piece,
-                           .rows = s->rows,
-                           .vocab = pl_model_config(model)->vocab_size,
-                           .admit = admit,
-                           .prefill = prefill,
-                           .window = window,
-                           .logits = logits,
-                           .keep = keep,
-                           .release = release};
-    t->drafter = (pl_draft_table){.arg = t,
-                                  .block = pl_drafter_present(model) ? pl_model_config(model)->block : 0,
-                                  .ingest = ingest,
-                                  .propose = propose,
-                                  .reset = reset};
+    pl_model_target_shape(&t->table, &t->drafter, pl_model_config(model), s);
+    t->table.arg = t->drafter.arg = t;
+    t->table.admit = admit;
+    t->table.prefill = prefill;
+    t->table.window = window;
+    t->table.logits = logits;
+    t->table.keep = keep;
+    t->table.release = release;
+    t->drafter.ingest = ingest;
+    t->drafter.propose = propose;
+    t->drafter.reset = reset;
     *out = t;
     return PL_OK;
 }

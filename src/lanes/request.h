@@ -21,9 +21,12 @@ typedef struct pl_request {
     pl_sampling sampling;  /* resolved: a seed, no defaults open; its bias list is copied */
     int64_t max_tokens;    /* at least 1; prompt_len + max_tokens is at most the context */
     int32_t eos;           /* the token that ends a reply; -1: none does */
-    bool draft;            /* the drafter may work ahead; it changes no token */
-    bool background;       /* gives way to requests that are not */
-    int top_logprobs;      /* -1: no logprobs; else how many likeliest tokens to list, 0..PL_TOP_LOGPROBS_MAX */
+    int64_t think_budget; /* the prompt ends inside a thinking block, which gets at most so many tokens before think_end
+                              takes the next one's place; 0: no bound */
+    int32_t think_end;    /* the token that closes it; only with a budget */
+    bool draft;           /* the drafter may work ahead; it changes no token */
+    bool background;      /* gives way to requests that are not */
+    int top_logprobs;     /* -1: no logprobs; else how many likeliest tokens to list, 0..PL_TOP_LOGPROBS_MAX */
 
     pl_stop_check *stop; /* may be NULL */
     void *stop_arg;
@@ -34,5 +37,8 @@ typedef struct pl_request {
     pl_stream_notify *notify; /* may be NULL */
     void *notify_arg;         /* outlives pl_stream_release */
 } pl_request;
+
+/* Does it hold together, and fit a target of this context and vocabulary? PL_EINVAL or PL_ELIMIT with the parameter. */
+pl_status pl__request_check(const pl_request *request, int context, int vocab, pl_error *err);
 
 #endif

@@ -61,6 +61,8 @@ pl_status pl__stream_new(pl_stream **out, const pl_request *request, struct pl_e
     s->engine = engine;
     s->submitted_ns = pl_now_ns();
     s->refs = 2;
+    pl_sha256_init(&s->sha);
+    s->thinking = request->think_budget > 0;
     s->tops = request->top_logprobs;
     int32_t *prompt = array(request->prompt_len, sizeof *prompt, 1);
     if (prompt)

@@ -6,6 +6,7 @@
 #ifndef PL_LANES_STREAM_H
 #define PL_LANES_STREAM_H
 
+#include "lanes/numbers.h"
 #include "lanes/request.h"
 
 typedef struct pl_stream pl_stream;
@@ -29,7 +30,8 @@ typedef struct pl_outcome {
     pl_finish reason;
     bool by_stop_check; /* PL_FINISH_STOP: by the stop check, not by the end token */
     size_t prompt_tokens;
-    size_t tokens;      /* of the reply, the end token included */
+    size_t tokens; /* of the reply, the end token included */
+    pl_numbers numbers;
     char token_sha[65]; /* SHA-256 of all of them as 4-byte little-endian ids */
     pl_timings timings;
     pl_error error; /* PL_FINISH_ERROR only */

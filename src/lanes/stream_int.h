@@ -2,6 +2,7 @@
 #ifndef PL_LANES_STREAM_INT_H
 #define PL_LANES_STREAM_INT_H
 
+#include "base/sha256.h"
 #include "lanes/stream.h"
 
 #include <pthread.h>
@@ -16,12 +17,17 @@ struct pl_stream {
     int64_t submitted_ns;
     int tops; /* entries of a row of top[] */
 
-    atomic_bool cancel; /* read by the engine between pieces, layers and tokens */
+    atomic_bool cancel; /* read by the engine between pieces, layers and rounds */
+
+    /* the engine thread's, kept here so that a stream may give its slot up and come back */
+    pl_sha256 sha;    /* of the tokens in the log */
+    int64_t first_ns; /* when the first one was drawn */
+    bool thinking;    /* its thinking block is open */
 
     /* guarded by the engine's lock */
-    struct pl_stream *next; /* in the queue */
-    bool waiting;           /* is in the queue */
-    bool leads;             /* first of its submission: what the queue's bound counts */
+    struct pl_stream *next;    /* in the queue */
+    bool waiting;              /* is in the queue */
+    struct pl__ticket *ticket; /* of its submission, while it waits for the first time */
 
     /* guarded by lock */
     pthread_mutex_t lock;

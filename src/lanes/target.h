@@ -20,11 +20,12 @@ typedef struct pl_window {
 
 typedef struct pl_target {
     void *arg;
-    int slots;   /* streams held at once */
-    int context; /* most tokens of a slot */
-    int piece;   /* most rows of a prefill piece */
-    int rows;    /* most rows of a launch of windows, all together */
-    int vocab;   /* width of a row of logits; token ids are below it */
+    int slots;       /* streams held at once */
+    int context;     /* most tokens of a slot */
+    int piece;       /* most rows of a prefill piece */
+    int rows;        /* most rows of a launch of windows, all together */
+    int window_rows; /* most rows of one window */
+    int vocab;       /* width of a row of logits; token ids are below it */
 
     /* The slot is as new. */
     pl_status (*admit)(void *arg, int slot, pl_error *err);
@@ -57,6 +58,7 @@ typedef int32_t pl_draft_choose(void *arg, int ask, int row, const float *logits
 typedef struct pl_draft_table {
     void *arg;
     int block; /* drafts of one proposal; 0: the checkpoint has no drafter, and nothing below may be called */
+    int asks;  /* most asks of one pass; at least 1 with a drafter */
 
     /* Catch up with the kept lengths of these slots, from the taps that the target kept in its last launches. */
     pl_status (*ingest)(void *arg, const int *slot, int slots, pl_error *err);

@@ -3,6 +3,8 @@
 
 #include "text/utf8.h"
 
+#include <inttypes.h>
+
 const char *pl__finish_reason(const pl_outcome *outcome)
 {
     return outcome->reason == PL_FINISH_LENGTH ? "length" : "stop";
@@ -38,9 +40,15 @@ static void put_timings(pl_exchange *x, const pl_outcome *o)
 {
     pl_out_f(&x->out,
              "{\"token_sha\": \"%s\", \"tokens\": %zu, \"queued_seconds\": %.6f, \"prefill_seconds\": %.6f, "
-             "\"first_token_seconds\": %.6f, \"decode_seconds\": %.6f}",
+             "\"first_token_seconds\": %.6f, \"decode_seconds\": %.6f, ",
              o->token_sha, o->tokens, (double)o->timings.queued * 1e-9, (double)o->timings.prefill * 1e-9,
              (double)o->timings.first * 1e-9, (double)o->timings.decode * 1e-9);
+    const pl_numbers *n = &o->numbers;
+    pl_out_f(&x->out,
+             "\"rounds\": %" PRIu64 ", \"plain_rounds\": %" PRIu64 ", \"rows\": %" PRIu64 ", \"asks\": %" PRIu64
+             ", \"drafted\": %" PRIu64 ", \"accepted\": %" PRIu64 ", \"copied\": %" PRIu64 ", \"copied_kept\": %" PRIu64
+             "}",
+             n->rounds, n->plain_rounds, n->rows, n->asks, n->drafted, n->accepted, n->copied, n->copied_kept);
 }
 
 void pl__put_paceline(pl_exchange *x)

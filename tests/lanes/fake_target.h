@@ -146,6 +146,7 @@ static inline void fake_init(fake *f)
                            .context = FAKE_CONTEXT,
                            .piece = FAKE_PIECE,
                            .rows = 16,
+                           .window_rows = 16,
                            .vocab = FAKE_VOCAB,
                            .admit = fake_admit,
                            .prefill = fake_prefill,

@@ -23,8 +23,8 @@ static inline void kit_open(kit *k, int queue)
 {
     pl_error err;
     fake_init(&k->target);
-    pl_engine_settings settings = {.queue = queue};
-    assert_int_equal(pl_engine_open(&k->engine, &k->target.table, &settings, &err), PL_OK);
+    pl_engine_settings settings = {.queue = queue, .core = {.plain_streams = 3, .joint = 1, .decode_share = 0.25}};
+    assert_int_equal(pl_engine_open(&k->engine, &k->target.table, NULL, &settings, &err), PL_OK);
 }
 
 static inline void kit_close(kit *k)

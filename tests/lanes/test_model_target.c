@@ -65,8 +65,11 @@ static pl_engine *open_engine(void)
 {
     pl_error err;
     pl_engine *engine;
-    pl_engine_settings settings = {.queue = 16};
-    assert_int_equal(pl_engine_open(&engine, pl_model_target_table(m.target), &settings, &err), PL_OK);
+    pl_engine_settings settings = {.queue = 16,
+                                   .core = {.drafts = true, .plain_streams = 3, .joint = 1, .decode_share = 0.25}};
+    assert_int_equal(
+        pl_engine_open(&engine, pl_model_target_table(m.target), pl_model_target_drafter(m.target), &settings, &err),
+        PL_OK);
     return engine;
 }
 

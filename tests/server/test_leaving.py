@@ -33,7 +33,7 @@ def anonymous_kb(pid):
 
 
 class Leaving(serve.Case):
-    FLAGS = ("--queue", "4", "--keep-alive", "1")
+    FLAGS = ("--queue", "4", "--keep-alive", "1", "--parallel", "1")
 
     def start(self, fields, events=1):
         """Begin a stream and read its first events."""
@@ -199,7 +199,7 @@ class Ending(serve.unittest.TestCase):
 
     def test_after_the_grace_time_they_are_told(self):
         for stream in (False, True):
-            server = serve.Server("--grace", "0")
+            server = serve.Server("--grace", "0", "--parallel", "1")
             try:
                 s = server.connect()
                 s.sendall(post({**BUSY, "stream": stream}))
@@ -220,7 +220,7 @@ class Ending(serve.unittest.TestCase):
                 server.close()
 
     def test_a_second_signal_does_not_wait(self):
-        server = serve.Server("--grace", "600")
+        server = serve.Server("--grace", "600", "--parallel", "1")
         try:
             s = server.connect()
             s.sendall(post({**BUSY, "stream": True}))

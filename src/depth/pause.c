@@ -1,0 +1,36 @@
+/* Drafting rests when it loses.
+ *
+ * The account: a drafted round gives `tokens` and takes `ms`; plain rounds would have needed plain_ms for each `lanes`
+ * tokens. The difference, in ms, is summed up since drafting began. It may lose a few rounds' worth before it counts as
+ * a loss; then it rests, twice as long after each rest that did not help, so that a text where drafts never land pays
+ * ever less for trying. */
+#include "depth/depth_int.h"
+
+#include <math.h>
+
+enum { TRIAL = 6, FIRST_REST = 24, MOST_STRIKES = 6 };
+static const double LOSS_ROUNDS = 1.5, HOARD_ROUNDS = 8;
+
+bool pl__pause_now(const pl__pause *pause)
+{
+    return pause->rest > 0;
+}
+
+void pl__pause_saw(pl__pause *pause, bool drafted, double tokens, double ms, int lanes, double plain_ms)
+{
+    if (!drafted) {
+        if (pause->rest && --pause->rest == 0)
+            *pause = (pl__pause){.strikes = pause->strikes, .rounds = pause->rounds};
+        return;
+    }
+    pause->trial++;
+    pause->gain += tokens * plain_ms / lanes - ms;
+    /* What was won long ago must not pay for losing now. */
+    pause->gain = fmin(pause->gain, HOARD_ROUNDS * plain_ms);
+    if (pause->trial >= 8 * TRIAL && pause->gain > 0)
+        pause->strikes = 0;
+    if (pause->trial < TRIAL || pause->gain > -LOSS_ROUNDS * plain_ms)
+        return;
+    pause->rest = FIRST_REST << pause->strikes;
+    pause->strikes += pause->strikes < MOST_STRIKES;
+}
