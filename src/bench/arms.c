@@ -16,6 +16,7 @@ typedef struct tally {
     double ttft[PL_BENCH_ARMS_MAX][2 * PL_BENCH_ROUNDS_MAX];
     int runs[PL_BENCH_ARMS_MAX];
     char digest[65]; /* of the first run with one */
+    size_t hash_len;
     bool unequal, unverified, missing;
     pl_bench_verdict worst; /* of the runs themselves */
 } tally;
@@ -117,10 +118,12 @@ static void keep(bench *b, int arm, const pl_bench_result *r)
     t->per_stream[arm][at] = r->per_stream;
     t->ttft[arm][at] = r->ttft_max;
     t->worst = r->verdict > t->worst ? r->verdict : t->worst;
-    if (!r->digest[0])
-        t->unverified = true;
-    else if (!t->digest[0])
+    if (!t->digest[0]) {
         memcpy(t->digest, r->digest, sizeof t->digest);
+        t->hash_len = r->hash_len;
+    }
+    if (!r->digest[0] || r->hash_len != t->hash_len) /* another kind of hash says nothing */
+        t->unverified = true;
     else if (strcmp(t->digest, r->digest) != 0)
         t->unequal = true;
 }

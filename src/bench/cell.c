@@ -118,7 +118,7 @@ static void take_hash(hash out, const pl_bench_reply *reply)
 
 static void compare(pl_bench_tally *t, const hash a, const hash b)
 {
-    if (!a[0] || !b[0])
+    if (!a[0] || strlen(a) != strlen(b))
         t->unverified++;
     else if (strcmp(a, b) == 0)
         t->equal++;
@@ -298,8 +298,10 @@ static pl_status summarise(work *k, pl_error *err)
     out->per_stream = pl_bench_mean(k->per_stream, k->runs);
     out->ttft_max = most(k->ttft_max, k->runs);
     out->verdict = judge(k);
-    if (out->unverified == 0)
+    if (out->unverified == 0) {
         pl_sha256_hex(&k->digest, out->digest);
+        out->hash_len = strlen(k->first[0]);
+    }
     json_t *line = json_pack(
         "{s:s, s:s, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:s, s:O}", "label", k->plan->label,
         "prompt", k->cell->name, "temperature", k->cell->temperature, "streams", k->cell->streams, "runs", k->runs,

@@ -29,7 +29,8 @@ typedef struct pl_bench_cell {
     int streams;
 } pl_bench_cell;
 
-/* Requests compared by token_sha. Incomplete or without a hash on either side: unverified, which is never a pass. */
+/* Requests compared by token_sha. Incomplete or without a hash on either side, or hashes of different kinds (lengths):
+ * unverified, which is never a pass. */
 typedef struct pl_bench_tally {
     int equal, unequal, unverified;
 } pl_bench_tally;
@@ -50,6 +51,7 @@ typedef struct pl_bench_result {
     int failed, unmeasured, unverified;     /* requests of the runs */
     double aggregate, per_stream, ttft_max; /* mean of the runs; ttft_max their worst; NAN where there is none */
     char digest[65]; /* SHA-256 over the token hashes of all runs in order; "" when one is unverified */
+    size_t hash_len; /* of the hashes in it; 0 with other ones */
 } pl_bench_result;
 
 /* Run a cell. Requests that fail are part of the result; PL_ENOMEM, PL_EIO and PL_EINVAL (no prompt) end it. */

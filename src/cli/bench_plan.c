@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD = 128 };
+enum { WORD = 128, STAGGER_MAX_S = 30 };
 
 /* The parts of a list separated by commas, without blanks around them; -1 when one is empty or too long, or there are
  * too many. */
@@ -114,6 +114,11 @@ static pl_status make_cells(bench_plan *p, const pl_settings *s, pl_error *err)
     bool mixed = pl_set_on(s, PL_SET_MIXED);
     PL_TRY(read_levels(s, level, &levels, err));
     PL_TRY(read_temperatures(s, temperature, &temperatures, err));
+    /* Connections are made before the first request, and servers close those that stay silent. */
+    for (int l = 0; l < levels; l++)
+        if (p->plan.stagger_s * (level[l] - 1) > STAGGER_MAX_S)
+            return refuse("stagger-ms", "all streams of a cell started within 30 seconds",
+                          pl_set_text(s, PL_SET_STAGGER_MS), err);
     int groups = mixed ? 1 : p->sets;
     if (groups * levels * temperatures > BENCH_CELLS_MAX)
         return pl_fail(err, PL_EINVAL, "%d cells are asked for, %d at most", groups * levels * temperatures,

@@ -244,7 +244,8 @@ class Bench(cli.Case):
         url = "http://127.0.0.1:1"
         for words, says in (([url, "--levels", "0"], "--levels"), ([url, "--levels", "1,,2"], "--levels"),
                             ([url, "--temperatures", "3"], "--temperatures"), ([url, "--prompts", "nothing"], "--prompts"),
-                            ([url, "--mixed", "--temperatures", "0"], "--mixed"), (["https://x"], "http only"),
+                            ([url, "--mixed", "--temperatures", "0"], "--mixed"),
+                            ([url, "--stagger-ms", "11000"], "--stagger-ms"), (["https://x"], "http only"),
                             (["x"], "http://"), ([], "URL"), ([url, "--rows", "1"], "--rows"), ([url, url], "does not know")):
             self.fails(2, "bench", "concurrent", *words, says=says)
         self.fails(1, "bench", "concurrent", url, says="127.0.0.1:1")
@@ -252,6 +253,12 @@ class Bench(cli.Case):
         self.fails(2, "bench", "openai", url, "--levels", "2", says="--levels")
         self.fails(2, "bench", "arms", "x", says="NAME=COMMAND")
         self.fails(2, "bench", "arms", "a=b", "a=c", says="two arms")
+        for words in (["help", "bench", "concurrent"], ["bench", "concurrent", "--help"]):
+            text = self.ok(*words).stdout
+            self.assertIn("usage: paceline bench concurrent URL", text)
+            self.assertIn("--levels LIST", text)
+            self.assertNotIn("--rounds", text)
+        self.assertNotIn("--levels", self.ok("help", "bench").stdout)
         (self.folder / "p.json").write_text('{"groups": {"a": []}}')
         self.fails(1, "bench", "openai", url, "--prompt-file", self.folder / "p.json", says="1 to 256 prompts")
 
@@ -329,6 +336,8 @@ class Arms(cli.Case):
         self.assertEqual((report["cells"][0]["tokens"], report["verdict"]), ("unequal", "unequal"))
         report, _ = self.arms(arm("a"), arm("b", salt="x"), "--no-compare")
         self.assertEqual((report["cells"][0]["tokens"], report["verdict"]), ("not compared", "uncompared"))
+        report, _ = self.arms(arm("a"), arm("b", "short"), code=3)  # a hash of another kind
+        self.assertEqual((report["cells"][0]["tokens"], report["verdict"]), ("unverified", "unverified"))
         report, _ = self.arms(arm("a"), arm("b", "no hash"), code=3)
         self.assertEqual((report["cells"][0]["tokens"], report["verdict"]), ("unverified", "unverified"))
 
@@ -360,6 +369,13 @@ class Arms(cli.Case):
             self.assertIn("result", run)
         self.assertEqual([r["attempt"] for r in report["discarded"]], [0, 1, 0, 1])
         self.assertIn("thrown away, disturbed: 4", result.stdout)
+
+    def test_a_parent_that_ignores_its_children(self):
+        words = [cli.PROGRAM, "bench", "arms", "a=exit 3", *self.WORDS]
+        result = subprocess.run(words, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN), timeout=60,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("ended before it was ready", result.stdout)
 
     def test_ctrl_c_ends_the_server_too(self):
         note = self.folder / "pid"
