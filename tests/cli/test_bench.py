@@ -93,7 +93,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if how == "error" and i == n // 2:
                 return self.event(how, {"error": {"message": "the model fell over"}})
             if how == "stall" and i == n // 2:
-                time.sleep(5)
+                time.sleep(60)
             time.sleep(0.01 if how == "slow" else 0.001)
         self.event(how, {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]})
         last = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": n}}
@@ -221,7 +221,7 @@ class Bench(cli.Case):
     def test_streams_that_stall(self):
         began = time.time()
         [cell] = self.bench(fake("stall"), *SHORT, "--timeout", "1", "--reps", "1", code=1)
-        self.assertLess(time.time() - began, 4.5)
+        self.assertLess(time.time() - began, 20)
         self.assertIn("no end within 1 s", cell["errors"][0])
 
     def test_stagger(self):
