@@ -43,13 +43,23 @@ static inline void kit_left(void *arg, pl_stream *stream, const pl_outcome *outc
     fail_msg("an unknown stream left");
 }
 
-static inline void kit_open(kit *k, int slots, int rows, const pl_core_settings *settings)
+/* On any tables. */
+static inline void kit_open_on(kit *k, const pl_target *target, const pl_draft_table *drafter,
+                               const pl_core_settings *settings)
 {
     pl_error err;
+    k->endings = k->backs = 0;
+    memset(k->ending, 0, sizeof k->ending);
+    if (pl__core_open(&k->core, target, drafter, settings, kit_left, k, &err) != PL_OK)
+        fail_msg("open: %s", err.message);
+}
+
+/* On the fake pair. */
+static inline void kit_open(kit *k, int slots, int rows, const pl_core_settings *settings)
+{
     memset(k, 0, sizeof *k);
     pair_init(&k->pair, slots, rows);
-    if (pl__core_open(&k->core, &k->pair.target, &k->pair.drafter, settings, kit_left, k, &err) != PL_OK)
-        fail_msg("open: %s", err.message);
+    kit_open_on(k, &k->pair.target, &k->pair.drafter, settings);
 }
 
 /* A greedy request. */
@@ -68,7 +78,7 @@ static inline pl_stream *kit_stream(kit *k, const pl_request *request)
 {
     pl_error err;
     pl_stream *s;
-    if (pl__request_check(request, PAIR_CONTEXT, PAIR_VOCAB, &err) != PL_OK ||
+    if (pl__request_check(request, k->core.target.context, k->core.target.vocab, &err) != PL_OK ||
         pl__stream_new(&s, request, NULL, &err) != PL_OK)
         fail_msg("stream: %s", err.message);
     k->ending[k->endings++].stream = s;
@@ -104,7 +114,7 @@ static inline void kit_run(kit *k)
 
 static inline void kit_close(kit *k)
 {
-    assert_int_equal(k->pair.misuse, 0);
+    assert_int_equal(k->pair.misuse, 0); /* 0 as well where the pair is not used */
     for (int i = 0; i < k->endings; i++) {
         k->ending[i].stream->request.stop_free = NULL;
         pl__stream_discard(k->ending[i].stream);
@@ -125,37 +135,59 @@ typedef struct plain {
     char sha[65];
 } plain;
 
-/* stop_arg: the request's own would have state by now; this one is fresh. */
-static inline void plain_reply(const pl_request *q, void *stop_arg, plain *out)
+/* Where the plain engine has its logits from: those behind token[0..n), valid until the next call. */
+typedef struct plain_model {
+    const float *(*logits)(void *arg, const int32_t *token, int n);
+    void *arg;
+    int vocab;
+    pl_sampler *sampler;
+    pl_history history;
+} plain_model;
+
+static inline void plain_open(plain_model *m, const float *(*logits)(void *arg, const int32_t *token, int n), void *arg,
+                              int vocab)
 {
-    static pl_sampler *sampler;
-    static pl_history history;
     pl_error err;
-    if (!sampler) {
-        assert_int_equal(pl_sampler_open(&sampler, PAIR_VOCAB, "scalar", &err), PL_OK);
-        assert_int_equal(pl_history_open(&history, PAIR_VOCAB, &err), PL_OK);
-    }
+    *m = (plain_model){.logits = logits, .arg = arg, .vocab = vocab};
+    assert_int_equal(pl_sampler_open(&m->sampler, vocab, "scalar", &err), PL_OK);
+    assert_int_equal(pl_history_open(&m->history, vocab, &err), PL_OK);
+}
+
+static inline void plain_close(plain_model *m)
+{
+    pl_sampler_close(m->sampler);
+    pl_history_close(&m->history);
+}
+
+static inline const float *plain_pair_logits(void *arg, const int32_t *token, int n)
+{
+    pair_logits(token, n, arg);
+    return arg;
+}
+
+/* stop_arg: the request's own would have state by now; this one is fresh. */
+static inline void plain_reply_of(plain_model *m, const pl_request *q, void *stop_arg, plain *out)
+{
     int32_t all[PAIR_CONTEXT + 1];
-    float logits[PAIR_VOCAB];
     pl_sha256 sha;
     bool thinking = q->think_budget > 0;
     memset(out, 0, sizeof *out);
     pl_sha256_init(&sha);
-    pl_history_reset(&history);
-    pl_history_prompt(&history, q->prompt, q->prompt_len);
+    pl_history_reset(&m->history);
+    pl_history_prompt(&m->history, q->prompt, q->prompt_len);
     memcpy(all, q->prompt, q->prompt_len * sizeof *all);
     for (out->reason = PL_FINISH_LENGTH; out->count < (size_t)q->max_tokens;) {
         size_t n = q->prompt_len + out->count, i = out->count++;
-        pair_logits(all, (int)n, logits);
-        pl_draw d = {.logits = logits, .position = (int64_t)n, .sampling = &q->sampling, .history = &history};
-        int32_t token = thinking && i >= (size_t)q->think_budget ? q->think_end : pl_draw_token(sampler, &d);
+        const float *logits = m->logits(m->arg, all, (int)n);
+        pl_draw d = {.logits = logits, .position = (int64_t)n, .sampling = &q->sampling, .history = &m->history};
+        int32_t token = thinking && i >= (size_t)q->think_budget ? q->think_end : pl_draw_token(m->sampler, &d);
         thinking = thinking && token != q->think_end;
         out->token[i] = all[n] = token;
         if (q->top_logprobs >= 0)
-            pl_logprobs(sampler, logits, token, q->top_logprobs, &out->logprob[i], out->top[i], out->top_logprob[i]);
-        unsigned char le[4] = {(unsigned char)token, (unsigned char)(token >> 8), 0, 0};
+            pl_logprobs(m->sampler, logits, token, q->top_logprobs, &out->logprob[i], out->top[i], out->top_logprob[i]);
+        unsigned char le[4] = {(unsigned char)token, (unsigned char)(token >> 8), (unsigned char)(token >> 16), 0};
         pl_sha256_add(&sha, le, 4);
-        pl_history_commit(&history, token);
+        pl_history_commit(&m->history, token);
         if (token == q->eos) {
             out->reason = PL_FINISH_STOP;
             break;
@@ -167,6 +199,16 @@ static inline void plain_reply(const pl_request *q, void *stop_arg, plain *out)
         }
     }
     pl_sha256_hex(&sha, out->sha);
+}
+
+/* On the fake pair. */
+static inline void plain_reply(const pl_request *q, void *stop_arg, plain *out)
+{
+    static float logits[PAIR_VOCAB];
+    static plain_model m;
+    if (!m.sampler)
+        plain_open(&m, plain_pair_logits, logits, PAIR_VOCAB);
+    plain_reply_of(&m, q, stop_arg, out);
 }
 
 /* The stream's log against the plain reply: all of it, or for a cancelled one as far as it came. False, with a line

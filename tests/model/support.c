@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "checkpoint/synth.h"
 #include "text/token_map.h"
 #include "text/tokenizer.h"
 
@@ -160,4 +161,33 @@ uint64_t print_seed(void)
     uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)pl_now_ns() | 1;
     print_message("seed %llu (PL_TEST_SEED)\n", (unsigned long long)seed);
     return seed;
+}
+
+static pl_status count_classes(void *arg, const char *json, size_t len, int64_t *classes, pl_error *err)
+{
+    (void)arg;
+    pl_tokenizer *tokenizer;
+    PL_TRY(pl_tokenizer_parse(&tokenizer, json, len, "tokenizer.json", err));
+    pl_token_map map = {0};
+    pl_status status = pl_token_map_build(&map, tokenizer, err);
+    *classes = map.classes;
+    pl_token_map_close(&map);
+    pl_tokenizer_close(tokenizer);
+    return status;
+}
+
+void make_checkpoint(const char *dir, const char *config, size_t len, const char *where, uint64_t seed)
+{
+    pl_error err;
+    pl_synth synth = {
+        .config_json = config, .config_len = len, .where = where, .seed = seed, .out = dir, .classes = count_classes};
+    if (pl_synth_write(&synth, &err) != PL_OK)
+        fail_msg("%s: %s", where, err.message);
+}
+
+void remove_folder(const char *dir)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    assert_int_equal(system(command), 0);
 }

@@ -31,6 +31,10 @@ void open_checkpoint(fixture *f, const char *dir);
 void reopen_model(fixture *f, pl_model_settings settings);
 void close_fixture(fixture *f);
 
+/* A random checkpoint in the folder `dir` (make_folder), from the text of a config; its tokenizer and map included. */
+void make_checkpoint(const char *dir, const char *config, size_t len, const char *where, uint64_t seed);
+void remove_folder(const char *dir);
+
 /* Run tokens[from..to) of slot 0 in pieces, with logits of every row written to out [to-from][V] (NULL: none
  * wanted). */
 void run_rows(pl_model *model, const int32_t *tokens, int from, int to, float *out);

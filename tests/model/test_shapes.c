@@ -3,10 +3,8 @@
  * of two. */
 #include "model/exact.h"
 
-#include "base/file.h"
+#include "base/buf.h"
 #include "checkpoint/primes.h"
-#include "checkpoint/synth.h"
-#include "text/token_map.h"
 
 typedef struct shape {
     const char *name;
@@ -122,46 +120,24 @@ static void write_config(const shape *s, pl_buf *out)
         PL_OK);
 }
 
-static pl_status count_classes(void *arg, const char *json, size_t len, int64_t *classes, pl_error *err)
-{
-    (void)arg;
-    pl_tokenizer *tokenizer;
-    PL_TRY(pl_tokenizer_parse(&tokenizer, json, len, "tokenizer.json", err));
-    pl_token_map map = {0};
-    pl_status status = pl_token_map_build(&map, tokenizer, err);
-    *classes = map.classes;
-    pl_token_map_close(&map);
-    pl_tokenizer_close(tokenizer);
-    return status;
-}
-
 static uint64_t seed;
 
 static void odd_shapes_are_exact(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        char dir[64], command[128];
-        pl_error err;
+        char dir[64];
         pl_buf config;
         pl_buf_init(&config, 1 << 16, "config");
         make_folder(dir);
         write_config(&shapes[i], &config);
-        pl_synth synth = {.config_json = config.data,
-                          .config_len = config.len,
-                          .where = shapes[i].name,
-                          .seed = seed,
-                          .out = dir,
-                          .classes = count_classes};
-        if (pl_synth_write(&synth, &err) != PL_OK)
-            fail_msg("%s: %s", shapes[i].name, err.message);
+        make_checkpoint(dir, config.data, config.len, shapes[i].name, seed);
         print_message("%s\n", shapes[i].name);
         int32_t tokens[70];
         for (int t = 0; t < 70; t++)
             tokens[t] = (int32_t)(next_random(&seed) % 400);
         check_exact(dir, tokens, 70, &seed);
-        snprintf(command, sizeof command, "rm -rf '%s'", dir);
-        assert_int_equal(system(command), 0);
+        remove_folder(dir);
         pl_buf_free(&config);
     }
 }
