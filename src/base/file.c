@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,6 +173,27 @@ static pl_status look_at_target(pl_file_out *out, const char *path, bool *straig
     return PL_OK;
 }
 
+/* A new file beside the final one. Its name is noted before it is there: a signal may come in between. */
+static void open_temp(pl_file_out *out, size_t room)
+{
+    for (int tries = 0; tries < 100 && out->fd < 0; tries++) {
+        unsigned mark = 0;
+        if (getrandom(&mark, sizeof mark, GRND_NONBLOCK) < 0)
+            mark = (unsigned)tries;
+        snprintf(out->temp, room, "%s.%ld.%08x", out->path, (long)getpid(), mark);
+        out->place = note_temp(out->temp);
+        out->fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (out->fd >= 0)
+            return;
+        int why = errno;
+        forget_temp(out->place);
+        out->place = -1;
+        errno = why;
+        if (why != EEXIST)
+            return;
+    }
+}
+
 static pl_status open_target(pl_file_out *out, const char *path, pl_error *err)
 {
     bool straight;
@@ -183,12 +205,11 @@ static pl_status open_target(pl_file_out *out, const char *path, pl_error *err)
     if (straight) {
         out->fd = open(path, O_WRONLY | O_CLOEXEC);
     } else {
-        size_t n = strlen(out->path) + 32;
+        size_t n = strlen(out->path) + 40;
         out->temp = malloc(n);
         if (!out->temp)
             return pl_fail(err, PL_ENOMEM, "%s: no memory for its name", path);
-        snprintf(out->temp, n, "%s.%ld.XXXXXX", out->path, (long)getpid());
-        out->fd = mkostemp(out->temp, O_CLOEXEC);
+        open_temp(out, n);
     }
     if (out->fd < 0) {
         int why = errno;
@@ -206,17 +227,9 @@ pl_status pl_file_create(pl_file_out *out, const char *path, pl_error *err)
     if (!out->path)
         return pl_fail(err, PL_ENOMEM, "%s: no memory for its name", path);
     pl_status status = open_target(out, path, err);
-    if (status != PL_OK) {
+    if (status != PL_OK)
         pl_file_abandon(out);
-        return status;
-    }
-    if (out->temp) {
-        out->place = note_temp(out->temp);
-        mode_t mask = umask(0);
-        umask(mask);
-        (void)fchmod(out->fd, 0666 & ~mask); /* mkostemp makes it private; the final file follows the umask */
-    }
-    return PL_OK;
+    return status;
 }
 
 pl_status pl_file_write(pl_file_out *out, const void *bytes, size_t n, pl_error *err)
