@@ -11,11 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pl_error err;
     pl_status status = pl_generation_parse(&g, (const char *)data, size, "fuzz", &err);
     if (status != PL_OK) {
-        if (status != PL_EFORMAT || err.status != status || err.message[0] == '\0' || g.has != 0)
+        if (status != PL_EFORMAT || err.status != status || err.message[0] == '\0' || g.has != 0 || g.eos_count != 0)
             abort();
         return 0;
     }
-    if ((g.has & PL_GEN_TEMPERATURE) && !(g.temperature >= 0 && g.temperature <= 100))
+    if ((g.has & PL_GEN_TEMPERATURE) && !(g.temperature >= 0 && g.temperature <= 2))
         abort();
     if ((g.has & PL_GEN_TOP_P) && !(g.top_p > 0 && g.top_p <= 1))
         abort();
@@ -25,5 +25,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if ((g.has & PL_GEN_TOP_K) && g.top_k < 0)
         abort();
+    if (g.eos_count < 0 || g.eos_count > PL_GEN_EOS_MAX)
+        abort();
+    for (int i = 0; i < g.eos_count; i++)
+        for (int j = 0; j <= i; j++)
+            if (g.eos[i] < 0 || (j < i && g.eos[j] == g.eos[i]))
+                abort();
     return 0;
 }

@@ -20,6 +20,8 @@ struct pl_host {
     pl_engine *engine;
     pl_defaults flags, file;
     int32_t eos, bos;
+    int32_t more_eos[PL_GEN_EOS_MAX]; /* what else ends a reply */
+    int more_eos_count;
     bool drafts;
     char *seed_salt;
     double load_seconds;
@@ -41,16 +43,33 @@ static pl_status load_tokenizer(pl_host *h, const char *dir, pl_error *err)
     return PL_OK;
 }
 
+/* The end tokens of both files: each of them ends a reply. */
+static pl_status take_eos(pl_host *h, const pl_generation *g, const char *dir, pl_error *err)
+{
+    const pl_config *config = pl_checkpoint_config(h->checkpoint);
+    h->eos = config->eos;
+    for (int i = 0; i < g->eos_count; i++) {
+        if (g->eos[i] >= config->vocab_size)
+            return pl_fail_param(err, PL_EFORMAT, "eos_token_id",
+                                 "%s/generation_config.json: eos_token_id: expected ids below the vocabulary's %d, "
+                                 "found %d",
+                                 dir, config->vocab_size, (int)g->eos[i]);
+        if (h->eos < 0)
+            h->eos = g->eos[i];
+        else if (h->eos != g->eos[i])
+            h->more_eos[h->more_eos_count++] = g->eos[i];
+    }
+    return PL_OK;
+}
+
 static pl_status load_defaults(pl_host *h, const pl_host_settings *settings, pl_error *err)
 {
     const pl_config *config = pl_checkpoint_config(h->checkpoint);
     h->flags = settings->flags;
-    h->eos = config->eos;
     h->bos = config->bos;
-    int32_t eos = config->eos;
-    PL_TRY(pl_defaults_from_dir(&h->file, settings->dir, &eos, err));
-    if (h->eos < 0 && eos < config->vocab_size)
-        h->eos = eos;
+    pl_generation generation;
+    PL_TRY(pl_defaults_from_dir(&h->file, settings->dir, &generation, err));
+    PL_TRY(take_eos(h, &generation, settings->dir, err));
     if (settings->seed_salt && *settings->seed_salt) {
         h->seed_salt = strdup(settings->seed_salt);
         if (!h->seed_salt)
@@ -156,6 +175,19 @@ int pl_host_context(const pl_host *h)
 int32_t pl_host_eos(const pl_host *h)
 {
     return h->eos;
+}
+
+bool pl_host_ends(const pl_host *h, int32_t token)
+{
+    bool ends = token >= 0 && token == h->eos;
+    for (int i = 0; i < h->more_eos_count; i++)
+        ends = ends || token == h->more_eos[i];
+    return ends;
+}
+
+bool pl_host_many_eos(const pl_host *h)
+{
+    return h->more_eos_count > 0;
 }
 
 int32_t pl_host_bos(const pl_host *h)

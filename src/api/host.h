@@ -34,6 +34,9 @@ const pl_tokenizer *pl_host_tokenizer(const pl_host *host);
 const pl_config *pl_host_config(const pl_host *host);
 int pl_host_context(const pl_host *host);
 int32_t pl_host_eos(const pl_host *host); /* -1 without one, and so is bos */
+/* A token that ends replies: config.json's eos_token_id or any of generation_config.json's. */
+bool pl_host_ends(const pl_host *host, int32_t token);
+bool pl_host_many_eos(const pl_host *host); /* there are others than pl_host_eos */
 int32_t pl_host_bos(const pl_host *host);
 bool pl_host_thinks(const pl_host *host); /* by default */
 int pl_host_effort(const pl_host *host);  /* by default */

@@ -11,17 +11,18 @@ struct pl_reply {
     pl_stream *stream;
     pl_splitter *splitter;
     bool raw;
-    int32_t eos; /* -1 when the reply goes on past it */
+    const pl_host *ends; /* whose end tokens end the reply; NULL when it goes on past them */
     pl_buf reasoning, text;
     size_t reasoning_tokens;
     pl_error error; /* the splitter failed: the reply ends with this */
     pl_outcome failed;
 };
 
-/* The engine's own view of one stream's text. */
+/* The engine's own view of one stream's text, and of the end tokens beside the one that it knows itself. */
 typedef struct stop_check {
+    const pl_host *ends; /* as in pl_reply */
     const pl_tokenizer *tokenizer;
-    pl_splitter *splitter;
+    pl_splitter *splitter; /* NULL without stop strings */
 } stop_check;
 
 /* The bytes of one token. A vocabulary may have ids without a token; they have no text. */
@@ -47,6 +48,10 @@ static bool check_stop(void *arg, int32_t id)
 {
     stop_check *c = arg;
     pl_error err;
+    if (c->ends && pl_host_ends(c->ends, id))
+        return true;
+    if (!c->splitter)
+        return false;
     /* Without memory the reply ends here: the reader, who splits as well, then says why. */
     return feed(c->splitter, c->tokenizer, id, &err) != PL_OK || pl_splitter_stopped(c->splitter, NULL);
 }
@@ -74,13 +79,15 @@ static pl_status new_splitter(const pl_spec *spec, pl_split_sink sink, void *ctx
 static pl_status new_check(const pl_host *host, const pl_spec *spec, stop_check **out, pl_error *err)
 {
     *out = NULL;
-    if (spec->stops == 0)
+    bool ends = !spec->ignore_eos && pl_host_many_eos(host);
+    if (spec->stops == 0 && !ends)
         return PL_OK;
     stop_check *c = calloc(1, sizeof *c);
     if (!c)
         return pl_fail(err, PL_ENOMEM, "no memory for stop strings");
+    c->ends = ends ? host : NULL;
     c->tokenizer = pl_host_tokenizer(host);
-    pl_status status = new_splitter(spec, ignore, NULL, &c->splitter, err);
+    pl_status status = spec->stops ? new_splitter(spec, ignore, NULL, &c->splitter, err) : PL_OK;
     if (status != PL_OK) {
         free(c);
         return status;
@@ -96,7 +103,7 @@ static pl_status new_reply(const pl_host *host, const pl_spec *spec, pl_reply **
         return pl_fail(err, PL_ENOMEM, "no memory for a reply");
     r->tokenizer = pl_host_tokenizer(host);
     r->raw = spec->raw;
-    r->eos = spec->ignore_eos ? -1 : pl_host_eos(host);
+    r->ends = spec->ignore_eos ? NULL : host;
     pl_buf_init(&r->reasoning, PIECE_CAP, "reasoning");
     pl_buf_init(&r->text, PIECE_CAP, "text");
     pl_status status = new_splitter(spec, collect, r, &r->splitter, err);
@@ -125,7 +132,7 @@ static pl_status new_request(pl_host *host, const pl_spec *spec, size_t choice, 
     int64_t room = pl_host_context(host) - (int64_t)spec->prompt.len;
     int64_t most = spec->max_tokens ? spec->max_tokens : pl_host_max_tokens(host, spec->thinking);
     request->max_tokens = most < room ? most : room > 0 ? room : 1;
-    request->eos = (*reply)->eos;
+    request->eos = spec->ignore_eos ? -1 : pl_host_eos(host);
     request->draft = spec->draft && pl_host_drafts(host);
     request->background = spec->background;
     request->top_logprobs = spec->top_logprobs;
@@ -195,7 +202,7 @@ static void check_split(pl_reply *r, pl_status status)
 
 static void take_token(pl_reply *r, pl_reply_event *event)
 {
-    event->end = event->token == r->eos;
+    event->end = r->ends && pl_host_ends(r->ends, event->token);
     if (event->end)
         return;
     if (!r->raw && pl_splitter_in_reasoning(r->splitter))

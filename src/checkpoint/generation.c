@@ -53,7 +53,7 @@ typedef struct number {
 
 static pl_status read_numbers(const reader *r, pl_generation *g)
 {
-    const number numbers[] = {{"temperature", PL_GEN_TEMPERATURE, 100, true, &g->temperature},
+    const number numbers[] = {{"temperature", PL_GEN_TEMPERATURE, 2, true, &g->temperature},
                               {"top_p", PL_GEN_TOP_P, 1, false, &g->top_p},
                               {"min_p", PL_GEN_MIN_P, 1, true, &g->min_p},
                               {"repetition_penalty", PL_GEN_REPETITION, 100, false, &g->repetition_penalty}};
@@ -77,9 +77,39 @@ static pl_status read_numbers(const reader *r, pl_generation *g)
     return PL_OK;
 }
 
+static bool named_already(const pl_generation *g, int32_t id)
+{
+    for (int i = 0; i < g->eos_count; i++)
+        if (g->eos[i] == id)
+            return true;
+    return false;
+}
+
+static pl_status read_eos(const reader *r, pl_generation *g)
+{
+    static const char key[] = "eos_token_id", expected[] = "a token id or a list of 1 to 16 of them";
+    const json_t *value = field(r, key);
+    if (!value)
+        return PL_OK;
+    bool list = json_is_array(value);
+    size_t count = list ? json_array_size(value) : 1;
+    if (count < 1 || count > PL_GEN_EOS_MAX)
+        return bad(r, key, expected, value);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = list ? json_array_get(value, i) : value;
+        json_int_t id = json_is_integer(item) ? json_integer_value(item) : -1;
+        if (id < 0 || id > INT32_MAX)
+            return bad(r, key, expected, value);
+        if (!named_already(g, (int32_t)id))
+            g->eos[g->eos_count++] = (int32_t)id;
+    }
+    return PL_OK;
+}
+
 static pl_status read_all(const reader *r, pl_generation *g)
 {
     PL_TRY(read_numbers(r, g));
+    PL_TRY(read_eos(r, g));
     const json_t *top_k = field(r, "top_k");
     if (top_k) {
         json_int_t k = json_is_integer(top_k) ? json_integer_value(top_k) : -2;

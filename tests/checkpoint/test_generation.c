@@ -22,6 +22,12 @@ static void fields_are_read(void **state)
     assert_true(g.temperature == 0.6f && g.top_k == 20 && g.top_p == 0.95f && g.min_p == 0 &&
                 g.repetition_penalty == 1);
     assert_false(g.thinking);
+    assert_true(g.eos_count == 2 && g.eos[0] == 1 && g.eos[1] == 2);
+    g = parsed("{\"eos_token_id\":7}");
+    assert_true(g.eos_count == 1 && g.eos[0] == 7);
+    g = parsed("{\"eos_token_id\":[5,5,0,5]}");
+    assert_true(g.eos_count == 2 && g.eos[0] == 5 && g.eos[1] == 0);
+    assert_int_equal(parsed("{\"eos_token_id\":null}").eos_count, 0);
     assert_int_equal(parsed("{}").has, 0);
     assert_int_equal(parsed("{\"temperature\":null,\"thinking\":null,\"top_k\":null,\"do_sample\":null}").has, 0);
     assert_true(parsed("{\"thinking\":true}").thinking);
@@ -41,7 +47,7 @@ static void wrong_fields_are_refused_by_name(void **state)
     } cases[] = {
         {"{\"temperature\":\"1\"}", "temperature"},
         {"{\"temperature\":-0.1}", "temperature"},
-        {"{\"temperature\":101}", "temperature"},
+        {"{\"temperature\":2.01}", "temperature"},
         {"{\"temperature\":true}", "temperature"},
         {"{\"temperature\":[1]}", "temperature"},
         {"{\"top_p\":0}", "top_p"},
@@ -54,6 +60,16 @@ static void wrong_fields_are_refused_by_name(void **state)
         {"{\"top_k\":-2}", "top_k"},
         {"{\"top_k\":4294967296}", "top_k"},
         {"{\"top_k\":\"5\"}", "top_k"},
+        {"{\"eos_token_id\":\"1\"}", "eos_token_id"},
+        {"{\"eos_token_id\":-1}", "eos_token_id"},
+        {"{\"eos_token_id\":1.0}", "eos_token_id"},
+        {"{\"eos_token_id\":2147483648}", "eos_token_id"},
+        {"{\"eos_token_id\":true}", "eos_token_id"},
+        {"{\"eos_token_id\":{}}", "eos_token_id"},
+        {"{\"eos_token_id\":[]}", "eos_token_id"},
+        {"{\"eos_token_id\":[1,null]}", "eos_token_id"},
+        {"{\"eos_token_id\":[[1]]}", "eos_token_id"},
+        {"{\"eos_token_id\":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]}", "eos_token_id"},
         {"{\"do_sample\":0}", "do_sample"},
         {"{\"do_sample\":\"false\"}", "do_sample"},
         {"{\"thinking\":1}", "thinking"},
@@ -71,8 +87,11 @@ static void wrong_fields_are_refused_by_name(void **state)
         pl_error err;
         assert_fails(PL_EFORMAT, &err, pl_generation_parse(&g, cases[i].json, strlen(cases[i].json), "test", &err));
         assert_string_equal(err.param, cases[i].param);
-        assert_int_equal(g.has, 0);
+        assert_true(g.has == 0 && g.eos_count == 0);
         assert_non_null(strstr(err.message, "test"));
+        if (*cases[i].param)
+            assert_true(strstr(err.message, cases[i].param) && strstr(err.message, "expected ") &&
+                        strstr(err.message, "found "));
     }
 }
 
@@ -100,7 +119,7 @@ static void files_may_be_missing_but_not_wrong(void **state)
     assert_int_equal(rmdir(dir), 0);
     assert_int_equal(pl_generation_load(&g, "models/nano/generation_config.json", &err), PL_OK);
     assert_int_equal(g.has, PL_GEN_TEMPERATURE | PL_GEN_TOP_P | PL_GEN_THINKING);
-    assert_true(g.temperature == 1 && g.top_p == 1 && !g.thinking);
+    assert_true(g.temperature == 1 && g.top_p == 1 && !g.thinking && g.eos_count == 1 && g.eos[0] == 1);
 }
 
 int main(void)
