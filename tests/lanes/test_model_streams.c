@@ -1,5 +1,5 @@
-/* Streams on real models: drafted, in company, in any schedule, each reply is the one that a plain loop over the forward
- * pass gives. */
+/* Streams on real models: drafted, in company, in any schedule, each reply is the one that a plain loop over the
+ * forward pass gives. */
 #include "lanes/model_target.h"
 #include "lanes/schedule.h"
 #include "model/support.h"
