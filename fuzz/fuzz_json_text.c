@@ -62,7 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!size)
         return 0;
     if (data[0] & 1)
-        limits = (pl_json_limits){.max_bytes = 4096, .max_values = data[0], .max_depth = data[0] >> 4};
+        limits = (pl_json_limits){
+            .max_bytes = 4096, .max_values = data[0], .max_depth = data[0] >> 4, .max_members = data[0] >> 2};
     pl_status status = pl_json_parse((const char *)data + 1, size - 1, &limits, &doc, &err);
     if (status != PL_OK) {
         if (doc || (status != PL_EFORMAT && status != PL_ELIMIT) || err.offset < 0 || (size_t)err.offset > size - 1 ||

@@ -1,6 +1,6 @@
-/* generation_config.json: how the makers of a checkpoint would have it drawn from, and where its replies end. The fields
- * are Hugging Face's, and `thinking`, ours: whether chat replies reason first when nobody says. Every field may be
- * missing. This is the only reader of the file. */
+/* generation_config.json: how the makers of a checkpoint would have it drawn from, and where its replies end. The
+ * fields are Hugging Face's, and `thinking`, ours: whether chat replies reason first when nobody says. Every field may
+ * be missing. This is the only reader of the file. */
 #ifndef PL_CHECKPOINT_GENERATION_H
 #define PL_CHECKPOINT_GENERATION_H
 
@@ -29,8 +29,9 @@ typedef struct pl_generation {
     int32_t eos[PL_GEN_EOS_MAX]; /* each from 0, in the file's order, none twice */
 } pl_generation;
 
-/* Read the text. eos_token_id is one id or a list of up to PL_GEN_EOS_MAX of them. A known field of another type or out of range, text that is not one JSON object, a name given twice:
- * PL_EFORMAT naming the field (parameter) and what was found. null counts as missing, unknown fields are left alone.
+/* Read the text. eos_token_id is one id or a list of up to PL_GEN_EOS_MAX of them. A known field of another type or out
+ * of range, text that is not one JSON object, a name given twice: PL_EFORMAT naming the field (parameter) and what was
+ * found. null counts as missing, unknown fields are left alone.
  * `where` names the source in messages. *out is set in every case (to nothing named, on failure). */
 pl_status pl_generation_parse(pl_generation *out, const char *json, size_t len, const char *where, pl_error *err);
 

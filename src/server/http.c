@@ -5,7 +5,7 @@
  *      +------- keep-alive -------+---------------------------+--- close ---> LINGERING -> freed
  *
  * While a request is handled the next one stays in the input buffer, which is bounded, and reading goes on only to
- * learn that the client left. LINGERING sends the rest, then its FIN, and reads on for a moment, because closing a
+ * learn that the client left; once the buffer is full, a timer asks the socket. LINGERING sends the rest, then its FIN, and reads on for a moment, because closing a
  * socket with unread bytes makes the peer's kernel throw away what we sent. */
 #include "server/http.h"
 
@@ -20,6 +20,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,7 @@ struct pl_http {
     struct event_base *base;
     struct evconnlistener *listener;
     struct event *accept_again;
+    struct event *look; /* pending while a connection may be deaf to its client's leaving */
     pl_http_handler handler;
     pl_http_times times;
     size_t body_max, body_bytes;
@@ -68,7 +70,7 @@ struct pl_http {
     size_t conns;
 };
 
-const pl_http_times pl_http_default_times = {.idle_s = 75, .read_s = 30, .write_s = 120};
+const pl_http_times pl_http_default_times = {.idle_s = 75, .read_s = 30, .whole_s = 300, .write_s = 120};
 
 static void read_cb(struct bufferevent *bev, void *arg);
 static void write_cb(struct bufferevent *bev, void *arg);
@@ -132,8 +134,15 @@ static bool owes_reading(const pl_http_conn *c)
     return pl_http_unsent(c) > PL_HTTP_UNSENT_MAX;
 }
 
-/* A full input buffer with reading on would have libevent call us for ever (bufferevent_inbuf_wm_check), and a client
- * that sends so far ahead may be noticed late when it leaves. */
+static void look_later(pl_http *h)
+{
+    struct timeval after = {.tv_usec = PL_HTTP_LOOK_MS * 1000};
+    if (!evtimer_pending(h->look, NULL))
+        evtimer_add(h->look, &after);
+}
+
+/* A full input buffer with reading on would have libevent call us for ever (bufferevent_inbuf_wm_check). Its client's
+ * end would then be seen only behind all that it sent: look_cb asks for it. */
 static void stop_hearing(pl_http_conn *c)
 {
     bool wait =
@@ -142,6 +151,7 @@ static void stop_hearing(pl_http_conn *c)
         return;
     c->deaf = true;
     bufferevent_disable(c->bev, EV_READ);
+    look_later(c->http);
 }
 
 static void hear_again(pl_http_conn *c)
@@ -242,6 +252,19 @@ static void count_body(pl_http_conn *c)
         refuse(c, 503, "too many large requests at once");
 }
 
+/* Bytes that go on coming hold off the read timeout, so they are counted against the clock as a whole. */
+static void check_pace(pl_http_conn *c)
+{
+    const pl_http_times *t = &c->http->times;
+    int64_t took = pl_now_ns() - c->started_ns;
+    if (c->reader.state == PL_HTTP_READY || c->reader.state == PL_HTTP_REFUSED)
+        return;
+    if (c->reader.state == PL_HTTP_HEAD && took > (int64_t)2 * t->read_s * 1000000000)
+        refuse(c, 408, "the request head took too long");
+    else if (took > (int64_t)t->whole_s * 1000000000)
+        refuse(c, 408, "the request took too long");
+}
+
 /* Feed the reader with what is there. */
 static void read_some(pl_http_conn *c)
 {
@@ -258,9 +281,7 @@ static void read_some(pl_http_conn *c)
         evbuffer_drain(in, used);
     }
     count_body(c);
-    if (c->reader.state == PL_HTTP_HEAD &&
-        pl_now_ns() - c->started_ns > (int64_t)2 * c->http->times.read_s * 1000000000)
-        refuse(c, 408, "the request head took too long");
+    check_pace(c);
     send_continue(c);
 }
 
@@ -306,6 +327,26 @@ static void lost(pl_http_conn *c)
     if (c->phase == HANDLING || c->phase == STREAMING)
         c->http->handler.gone(c->http->handler.arg, c, c->user);
     free_conn(c);
+}
+
+/* Clients that sent far ahead and then left: their sockets know, though nothing is read from them. */
+static void look_cb(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    pl_http *h = arg;
+    bool again = false;
+    for (pl_http_conn *c = h->first, *next; c; c = next) {
+        next = c->next;
+        if (!c->deaf || (c->phase != HANDLING && c->phase != STREAMING))
+            continue;
+        struct pollfd p = {.fd = bufferevent_getfd(c->bev), .events = POLLRDHUP};
+        if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)))
+            lost(c);
+        else
+            again = true;
+    }
+    if (again)
+        look_later(h);
 }
 
 static void event_cb(struct bufferevent *bev, short what, void *arg)
@@ -436,7 +477,8 @@ pl_status pl_http_open(pl_http **out, struct event_base *base, const char *host,
     h->times = *times;
     h->body_max = body_max;
     h->accept_again = evtimer_new(base, accept_again_cb, h);
-    pl_status status = h->accept_again ? PL_OK : pl_fail(err, PL_ENOMEM, "no memory for the server");
+    h->look = evtimer_new(base, look_cb, h);
+    pl_status status = h->accept_again && h->look ? PL_OK : pl_fail(err, PL_ENOMEM, "no memory for the server");
     if (status == PL_OK && host)
         status = listen_on(h, host, port, err);
     if (status != PL_OK) {
@@ -470,6 +512,8 @@ void pl_http_close(pl_http *h)
         free_conn(h->first);
     if (h->accept_again)
         event_free(h->accept_again);
+    if (h->look)
+        event_free(h->look);
     free(h);
 }
 

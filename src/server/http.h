@@ -16,7 +16,8 @@ enum {
     PL_HTTP_CONNECTIONS_MAX = 1024, /* further ones are closed at once */
     PL_HTTP_BODIES_MAX = 256 << 20, /* bytes of all bodies received and not read yet -> 503 */
     PL_HTTP_INPUT_MAX =
-        64 << 10, /* bytes read ahead of what is wanted; a client that sends on waits in its own buffer */
+        64 << 10,          /* bytes read ahead of what is wanted; a client that sends on waits in its own buffer */
+    PL_HTTP_LOOK_MS = 500, /* how often such a client's socket is asked whether it left */
     PL_HTTP_EXTRA_MAX = 511,
     /* A stream that has this much unsent should pause: pl_http_unsent. No further request of the connection is read. */
     PL_HTTP_UNSENT_MAX = 256 << 10,
@@ -38,10 +39,11 @@ typedef struct pl_http_handler {
 typedef struct pl_http_times {
     int idle_s;  /* a connection without a request is closed after this */
     int read_s;  /* a request must go on arriving within this, and its head be whole within twice this -> 408 */
+    int whole_s; /* head and body must be there within this (and, when nothing more comes, read_s) -> 408 */
     int write_s; /* a client that takes no bytes for this long has left */
 } pl_http_times;
 
-/* 75, 30 and 120 seconds. */
+/* 75, 30, 300 and 120 seconds. */
 extern const pl_http_times pl_http_default_times;
 
 /* Listen on host (an address or a name) and port (0: any free one). PL_EIO with the reason, PL_ENOMEM. base must

@@ -20,7 +20,7 @@ enum {
 };
 
 const pl_json_limits pl_json_default_limits = {
-    .max_bytes = (size_t)64 << 20, .max_values = (size_t)4 << 20, .max_depth = 128};
+    .max_bytes = (size_t)64 << 20, .max_values = (size_t)4 << 20, .max_depth = 128, .max_members = 16 << 10};
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
@@ -341,6 +341,9 @@ static bool in_object(const reader *r, const place *p)
 static pl_status read_key(reader *r, place *p)
 {
     size_t key = r->doc->count;
+    if (r->limits.max_members && r->doc->nodes[p->open].len >= r->limits.max_members)
+        return pl_fail_at(r->err, PL_ELIMIT, (int64_t)r->at, "JSON: more than %zu members in one object",
+                          r->limits.max_members);
     PL_TRY(read_string(r, "a key in double quotes"));
     link_child(r, p, key);
     skip_blanks(r);

@@ -31,9 +31,10 @@ typedef struct pl_json_limits {
     size_t max_bytes;   /* longest input; never 4 GiB or more */
     size_t max_values;  /* most values, keys included; never past 2^28 - 1 */
     unsigned max_depth; /* deepest nesting, never past 1,024; a scalar alone has depth 0 */
+    size_t max_members; /* most members of one object, for each is sorted and then searched from its start; 0: no cap */
 } pl_json_limits;
 
-/* 64 MiB, 4 Mi values (64 MiB of nodes), 128 deep. */
+/* 64 MiB, 4 Mi values (64 MiB of nodes), 128 deep, 16 Ki members of one object. */
 extern const pl_json_limits pl_json_default_limits;
 
 /* Parse the whole of bytes[0..len) as one value. limits may be NULL (the defaults). On PL_OK the caller owns *out and
@@ -53,7 +54,7 @@ const char *pl_json_type_name(const pl_json *value);
 /* Where the value starts in the input, in bytes; -1 for NULL. */
 int64_t pl_json_offset(const pl_json_doc *doc, const pl_json *value);
 
-/* The value of key in an object; NULL when it is absent or value is not an object. `null` is a value. */
+/* The value of key in an object, O(members); NULL when it is absent or value is not an object. `null` is a value. */
 const pl_json *pl_json_get(const pl_json *value, const char *key);
 /* The same, but NULL for an explicit null too: most request fields treat the two alike. */
 const pl_json *pl_json_get_set(const pl_json *value, const char *key);

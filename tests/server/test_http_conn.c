@@ -80,7 +80,7 @@ static void open_bench(bench *b)
     memset(b, 0, sizeof *b);
     b->base = event_base_new();
     b->answer = true;
-    pl_http_times times = {.idle_s = 1, .read_s = 1, .write_s = 1};
+    pl_http_times times = {.idle_s = 1, .read_s = 1, .whole_s = 3, .write_s = 1};
     pl_http_handler handler = {
         .arg = b, .request = on_request, .refused = on_refused, .gone = on_gone, .drained = on_drained};
     assert_int_equal(pl_http_open(&b->http, b->base, NULL, 0, 1000, &times, &handler, &err), PL_OK);
@@ -194,6 +194,33 @@ static void a_head_that_trickles_is_408(void **state)
     close_bench(&b);
 }
 
+/* Each byte holds off the limit on silence; the request as a whole has one too. */
+static void a_body_that_trickles_is_408(void **state)
+{
+    (void)state;
+    static const char *const heads[] = {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\n",
+                                        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n384\r\n"};
+    for (int i = 0; i < 2; i++) {
+        bench b;
+        char text[1000] = "";
+        open_bench(&b);
+        put(&b, heads[i]);
+        int64_t began = pl_now_ns();
+        while (!b.refused && pl_now_ns() - began < 10000000000) {
+            if (send(b.client, "a", 1, MSG_NOSIGNAL) < 0)
+                break;
+            run(&b, 100, NULL);
+        }
+        assert_int_equal(b.status, 408);
+        assert_int_equal(b.requests, 0);
+        assert_true(pl_now_ns() - began > 2900000000);
+        assert_true(pl_now_ns() - began < 9000000000);
+        take(&b, text, sizeof text, "408", 1000);
+        assert_non_null(strstr(text, "408"));
+        close_bench(&b);
+    }
+}
+
 static void a_client_that_takes_nothing_has_left(void **state)
 {
     (void)state;
@@ -250,6 +277,36 @@ static void leaving_is_noticed_while_nothing_is_sent(void **state)
     assert_int_equal(b.gone, 1);
     assert_int_equal(pl_http_busy(b.http), 0);
     close_bench(&b);
+}
+
+/* What it sent ahead fills the buffer, so that nothing is read any more and its end lies behind unread bytes. */
+static void leaving_is_noticed_behind_a_full_buffer(void **state)
+{
+    (void)state;
+    for (int streaming = 0; streaming < 2; streaming++) {
+        bench b;
+        open_bench(&b);
+        ask(&b);
+        if (streaming)
+            pl_http_stream_begin(b.conn, 200, "text/plain", NULL);
+        static char block[1 << 16];
+        memset(block, 'G', sizeof block);
+        size_t sent = 0;
+        for (int64_t until = pl_now_ns() + 300000000; pl_now_ns() < until;) {
+            ssize_t n = send(b.client, block, sizeof block, MSG_NOSIGNAL);
+            sent += n > 0 ? (size_t)n : 0;
+            turn(&b);
+        }
+        assert_true(sent > PL_HTTP_INPUT_MAX);
+        run(&b, 1500, NULL); /* it is looked at, and stays */
+        assert_int_equal(b.gone, 0);
+        close(b.client);
+        b.client = -1;
+        run(&b, 4 * PL_HTTP_LOOK_MS, &b.gone);
+        assert_int_equal(b.gone, 1);
+        assert_int_equal(pl_http_busy(b.http), 0);
+        close_bench(&b);
+    }
 }
 
 static void what_is_read_ahead_is_bounded(void **state)
@@ -381,9 +438,11 @@ int main(void)
         cmocka_unit_test(an_idle_connection_is_closed_without_a_word),
         cmocka_unit_test(a_request_that_stops_arriving_is_408),
         cmocka_unit_test(a_head_that_trickles_is_408),
+        cmocka_unit_test(a_body_that_trickles_is_408),
         cmocka_unit_test(a_client_that_takes_nothing_has_left),
         cmocka_unit_test(a_stream_is_told_when_it_may_go_on),
         cmocka_unit_test(leaving_is_noticed_while_nothing_is_sent),
+        cmocka_unit_test(leaving_is_noticed_behind_a_full_buffer),
         cmocka_unit_test(what_is_read_ahead_is_bounded),
         cmocka_unit_test(replies_that_nobody_takes_are_bounded),
         cmocka_unit_test(a_reply_may_be_taken_for_longer_than_an_idle_connection_lasts),

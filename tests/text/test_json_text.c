@@ -217,6 +217,40 @@ static void test_limits(void **state)
     free(deep);
 }
 
+/* The members of one object are bounded, duplicates counted as they come; objects side by side are not. */
+static void test_member_limit(void **state)
+{
+    (void)state;
+    pl_error err;
+    pl_json_doc *doc = NULL;
+    pl_json_limits two = {.max_bytes = 99, .max_values = 99, .max_depth = 9, .max_members = 2};
+    static const char *const taken[] = {"{\"a\":1,\"b\":{\"a\":1,\"b\":2}}", "[{\"a\":1,\"b\":1},{\"a\":1,\"b\":1}]"};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pl_json_parse(taken[i], strlen(taken[i]), &two, &doc, &err), PL_OK);
+        pl_json_free(doc);
+    }
+    assert_int_equal(pl_json_parse("{\"a\":1,\"a\":2,\"c\":3}", strlen("{\"a\":1,\"a\":2,\"c\":3}"), &two, &doc, &err),
+                     PL_ELIMIT);
+    assert_null(doc);
+    assert_int_equal(err.offset, 13);
+    assert_non_null(strstr(err.message, "more than 2 members"));
+    size_t n = pl_json_default_limits.max_members, len = 0, cut = 0;
+    assert_true(n > 1000);
+    char *many = malloc((n + 1) * 16 + 2);
+    assert_non_null(many);
+    for (size_t i = 0; i <= n; i++) {
+        cut = len;
+        len += (size_t)sprintf(many + len, "%c\"k%zu\":0", i ? ',' : '{', i);
+    }
+    many[len] = '}';
+    assert_int_equal(pl_json_parse(many, len + 1, NULL, &doc, &err), PL_ELIMIT);
+    many[cut] = '}'; /* the last one less */
+    assert_int_equal(pl_json_parse(many, cut + 1, NULL, &doc, &err), PL_OK);
+    assert_int_equal(pl_json_count(pl_json_root(doc)), n);
+    pl_json_free(doc);
+    free(many);
+}
+
 static void test_accessors(void **state)
 {
     (void)state;
@@ -332,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_surrogates),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_member_limit),
         cmocka_unit_test(test_accessors),
         cmocka_unit_test(test_integer_range),
         cmocka_unit_test(test_doubles),
