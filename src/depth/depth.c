@@ -69,7 +69,7 @@ static void decide_asks(pl_depth *d, pl_depth_round *round)
         pl_depth_lane *lane = &round->lane[i];
         bool copied = d->settings.fixed < 0 && lane->copies >= COPIES_INSTEAD &&
                       copy_chance(&d->slot[lane->slot], lane->match) >= COPY_SURE;
-        lane->ask = d->drafted && lane->drafts && lane->most > 0 && !copied;
+        lane->ask = d->asks && lane->drafts && lane->most > 0 && !copied;
     }
 }
 
@@ -112,7 +112,7 @@ static void decide_depths(pl_depth *d, pl_depth_round *round)
     for (int i = 0; i < round->lanes; i++) {
         round->lane[i].depth = 0;
         round->lane[i].copy = false;
-        if (!d->drafted)
+        if (d->plain)
             continue;
         offer_of(d, &round->lane[i], &offer[i]);
         any |= offer[i].drafts > 0;
@@ -141,9 +141,9 @@ void pl_depth_decide(pl_depth *d, pl_depth_round *round)
         decide_depths(d, round);
         return;
     }
-    d->drafted =
-        !counts_as_plain(d, round->lanes) &&
-        (d->settings.fixed >= 0 || (!looks_at_plain(d, round->lanes) && !pl__pause_now(pause_of(d, round->lanes))));
+    bool fixed = d->settings.fixed >= 0;
+    d->plain = counts_as_plain(d, round->lanes) || (!fixed && looks_at_plain(d, round->lanes));
+    d->asks = !d->plain && (fixed || !pl__pause_now(pause_of(d, round->lanes)));
     decide_asks(d, round);
 }
 
@@ -181,8 +181,7 @@ void pl_depth_observe(pl_depth *d, const pl_depth_outcome *o)
         recent->count += recent->count < PL_DEPTH_RECENT;
         tokens += 1 + r->accepted;
     }
-    bool drafted = o->asks > 0 || o->rows > o->lanes;
     if (counts_as_plain(d, o->lanes) || o->lanes < 1)
         return;
-    pl__pause_saw(pause_of(d, o->lanes), drafted, tokens, ms, o->lanes, pl_cost_verify(&d->cost, o->lanes));
+    pl__pause_saw(pause_of(d, o->lanes), o->asks > 0, tokens, ms, o->lanes, pl_cost_verify(&d->cost, o->lanes));
 }

@@ -15,10 +15,10 @@ typedef struct pl__depth_slot {
     double copy_kept, copy_said; /* verified copy drafts: kept, reached */
 } pl__depth_slot;
 
-/* Drafted rounds held against what plain ones of as many streams would have given; see pause.c. */
+/* Rounds with a pass held against what plain ones of as many streams would have given; see pause.c. */
 typedef struct pl__pause {
-    double gain;     /* tokens in hand since drafting began again, in ms of plain rounds; below 0: drafting loses */
-    int trial;       /* drafted rounds since then */
+    double gain;     /* tokens in hand since asking began again, in ms of plain rounds; below 0: drafting loses */
+    int trial;       /* rounds with a pass since then */
     int rest;        /* plain rounds still to go */
     int strikes;     /* rests in a row */
     unsigned rounds; /* of so many streams, of any kind */
@@ -32,14 +32,14 @@ struct pl_depth {
     pl_cost cost;
     pl_keep_rate heads;
     pl__pause pause[PL_PAUSE_STREAMS + 1]; /* [decoding streams] */
-    bool drafted;                          /* the round in the making is one that drafts */
+    bool plain, asks;                      /* the round in the making: without any drafts; with asks */
     pl__depth_slot *slot;                  /* [slots] */
 };
 
-/* Does drafting rest now, for rounds of so many streams? */
+/* Does the drafter rest now, for rounds of so many streams? */
 bool pl__pause_now(const pl__pause *pause);
 /* A round is over: what it gave and cost, and the price of a plain one. */
-void pl__pause_saw(pl__pause *pause, bool drafted, double tokens, double ms, int lanes, double plain_ms);
+void pl__pause_saw(pl__pause *pause, bool passed, double tokens, double ms, int lanes, double plain_ms);
 
 /* Choose the depths of all lanes: chance[lane][j] is the chance that draft j is kept if all before it were, of `offer`
  * drafts. depth.c picks the source, this the lengths. */

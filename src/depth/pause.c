@@ -1,9 +1,9 @@
-/* Drafting rests when it loses.
+/* The drafter rests when it loses. Copied drafts cost no pass and go on.
  *
- * The account: a drafted round gives `tokens` and takes `ms`; plain rounds would have needed plain_ms for each `lanes`
- * tokens. The difference, in ms, is summed up since drafting began. It may lose a few rounds' worth before it counts as
- * a loss; then it rests, twice as long after each rest that did not help, so that a text where drafts never land pays
- * ever less for trying. */
+ * The account: a round with a pass gives `tokens` and takes `ms`; plain rounds would have needed plain_ms for each
+ * `lanes` tokens. The difference, in ms, is summed up since asking began. It may lose a few rounds' worth before it
+ * counts as a loss; then the drafter rests, twice as long after each rest that did not help, so that a text where
+ * drafts never land pays ever less for trying. */
 #include "depth/depth_int.h"
 
 #include <math.h>
@@ -16,9 +16,9 @@ bool pl__pause_now(const pl__pause *pause)
     return pause->rest > 0;
 }
 
-void pl__pause_saw(pl__pause *pause, bool drafted, double tokens, double ms, int lanes, double plain_ms)
+void pl__pause_saw(pl__pause *pause, bool passed, double tokens, double ms, int lanes, double plain_ms)
 {
-    if (!drafted) {
+    if (!passed) {
         if (pause->rest && --pause->rest == 0)
             *pause = (pl__pause){.strikes = pause->strikes, .rounds = pause->rounds};
         return;
