@@ -3,6 +3,7 @@
 
 #include "lanes/request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,20 @@ static pl_status read_logprobs(const pl_json *root, pl_spec *spec, pl_error *err
     return PL_OK;
 }
 
+/* A result belongs to a call. The encoding needs no id and the C API takes none; the API has always asked for one, and a
+ * client that forgets it would find its results in the wrong order. */
+static pl_status check_call_ids(const pl_json *messages, pl_error *err)
+{
+    for (pl_json_iter it = {0}; pl_json_each(messages, &it);) {
+        if (!pl_json_equals(pl_json_get(it.value, "role"), "tool") || pl_json_get_set(it.value, "tool_call_id"))
+            continue;
+        char param[64];
+        snprintf(param, sizeof param, "messages[%zu].tool_call_id", it.index);
+        return pl_fail_param(err, PL_EINVAL, param, "%s: this field is required in a tool message", param);
+    }
+    return PL_OK;
+}
+
 static pl_status read_messages(const pl_json *root, const pl_json *tools, const pl_call_env *env, pl_spec *spec,
                                pl_error *err)
 {
@@ -79,6 +94,7 @@ static pl_status read_messages(const pl_json *root, const pl_json *tools, const 
     const pl_json *messages = pl_json_get_set(root, "messages");
     if (!messages)
         return pl_fail_param(err, PL_EINVAL, "messages", "messages: this field is required");
+    PL_TRY(check_call_ids(messages, err));
     pl_chat *chat;
     PL_TRY(pl_chat_from_json(messages, tools, NULL, &options, &chat, err));
     pl_status status = pl_spec_chat(spec, env->tokenizer, chat, err);

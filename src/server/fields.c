@@ -25,12 +25,26 @@ pl_status pl__field_bool(const pl_json *root, const char *name, bool *value, boo
     return PL_OK;
 }
 
+/* 3.0 is a whole number too, as in JSON Schema: some clients know no other numbers. Up to 2^53, where each is exact. */
+static bool whole(const pl_json *field, int64_t min, int64_t max, int64_t *value)
+{
+    static const double exact = 9007199254740992.0;
+    double real;
+    if (!pl_json_is(field, PL_JSON_REAL) || !pl_json_f64(field, -exact, exact, &real))
+        return false;
+    int64_t v = (int64_t)real;
+    if ((double)v != real || v < min || v > max)
+        return false;
+    *value = v;
+    return true;
+}
+
 pl_status pl__field_int(const pl_json *root, const char *name, int64_t min, int64_t max, int64_t *value, bool *found,
                         pl_error *err)
 {
     const pl_json *field = pl_json_get_set(root, name);
     *found = field != NULL;
-    if (!field || pl_json_i64(field, min, max, value))
+    if (!field || pl_json_i64(field, min, max, value) || whole(field, min, max, value))
         return PL_OK;
     size_t len;
     const char *text = pl_json_string(field, &len);
@@ -104,7 +118,9 @@ static pl_status read_bias(const pl_json *root, const pl_call_env *env, pl_spec 
         const char *key = pl_json_string(it.key, &len);
         int64_t id;
         double add;
-        if (len > BIAS_KEY_MAX || strlen(key) != len || !pl_parse_i64(key, 0, env->vocab - 1, &id))
+        bool plain =
+            len <= BIAS_KEY_MAX && strlen(key) == len && (len == 1 || key[0] != '0'); /* "05" would be 5 twice */
+        if (!plain || !pl_parse_i64(key, 0, env->vocab - 1, &id))
             return pl_fail_param(err, PL_EINVAL, "logit_bias", "logit_bias: \"%.*s\" is no token id from 0 to %d",
                                  (int)(len < 40 ? len : 40), key, env->vocab - 1);
         if (!pl_json_f64(it.value, -100, 100, &add))

@@ -5,8 +5,9 @@
  *      +------- keep-alive -------+---------------------------+--- close ---> LINGERING -> freed
  *
  * While a request is handled the next one stays in the input buffer, which is bounded, and reading goes on only to
- * learn that the client left; once the buffer is full, a timer asks the socket. LINGERING sends the rest, then its FIN, and reads on for a moment, because closing a
- * socket with unread bytes makes the peer's kernel throw away what we sent. */
+ * learn that the client left; once the buffer is full, a timer asks the socket. LINGERING sends the rest, then its FIN,
+ * and reads on for a moment, because closing a socket with unread bytes makes the peer's kernel throw away what we
+ * sent. */
 #include "server/http.h"
 
 #include "base/clock.h"
@@ -75,36 +76,6 @@ const pl_http_times pl_http_default_times = {.idle_s = 75, .read_s = 30, .whole_
 static void read_cb(struct bufferevent *bev, void *arg);
 static void write_cb(struct bufferevent *bev, void *arg);
 static void event_cb(struct bufferevent *bev, short what, void *arg);
-
-const char *pl_http_phrase(int status)
-{
-    static const struct {
-        int status;
-        const char *phrase;
-    } table[] = {
-        {200, "OK"},
-        {204, "No Content"},
-        {400, "Bad Request"},
-        {401, "Unauthorized"},
-        {403, "Forbidden"},
-        {404, "Not Found"},
-        {405, "Method Not Allowed"},
-        {408, "Request Timeout"},
-        {413, "Content Too Large"},
-        {414, "URI Too Long"},
-        {417, "Expectation Failed"},
-        {429, "Too Many Requests"},
-        {431, "Request Header Fields Too Large"},
-        {500, "Internal Server Error"},
-        {501, "Not Implemented"},
-        {503, "Service Unavailable"},
-        {505, "HTTP Version Not Supported"},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (table[i].status == status)
-            return table[i].phrase;
-    return "Status";
-}
 
 static void free_conn(pl_http_conn *c)
 {

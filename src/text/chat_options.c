@@ -82,7 +82,7 @@ static pl_status read_effort(const pl_json *value, const char *where, wishes *w,
     return PL_OK;
 }
 
-/* `thinking`: a boolean, or an object with a type and perhaps an effort. */
+/* `thinking`: a boolean, or an object with a type or an effort or both. */
 static pl_status read_thinking(const pl_json *owner, const char *prefix, wishes *w, pl_error *err)
 {
     const pl_json *value = pl_json_get_set(owner, "thinking");
@@ -94,7 +94,7 @@ static pl_status read_thinking(const pl_json *owner, const char *prefix, wishes 
         join(&w->thinking, OFF);
     } else if (pl_json_equals(type, "enabled") || pl_json_equals(type, "adaptive")) {
         join(&w->thinking, ON);
-    } else if (type) {
+    } else if (type || !pl_json_get_set(value, "effort")) {
         snprintf(where, sizeof where, "%sthinking.type", prefix);
         return refuse(err, where, "enabled, disabled or adaptive", type);
     }

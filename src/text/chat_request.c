@@ -370,6 +370,9 @@ static pl_status take_message(checker *c, const pl_json *message, size_t i, bool
         return refuse(c, ".task", "is not supported");
     if (!system && pl_json_count(pl_json_get(message, "tools")))
         return refuse(c, ".tools", "is for system messages only");
+    const pl_json *prefix = pl_json_get_set(message, "prefix");
+    if (prefix && !pl_json_is(prefix, PL_JSON_FALSE) && !pl_json_equals(role, "assistant"))
+        return refuse(c, ".prefix", "is for a last assistant message only");
     if (system)
         return take_system(c, message);
     if (pl_json_equals(role, "user"))

@@ -62,7 +62,11 @@ static const struct {
     {"\"frequency_penalty\": 3", "frequency_penalty", NULL},
     {"\"presence_penalty\": true", "presence_penalty", NULL},
     {"\"seed\": 9223372036854775808", "seed", NULL},
-    {"\"seed\": 1.0", "seed", NULL},
+    {"\"seed\": 1.5", "seed", NULL},
+    {"\"seed\": 9007199254740994.0", "seed", NULL},
+    {"\"seed\": 1e400", "seed", NULL},
+    {"\"max_tokens\": 0.0", "max_tokens", NULL},
+    {"\"n\": 17.0", "n", NULL},
     {"\"max_tokens\": 0", "max_tokens", NULL},
     {"\"max_tokens\": -1", "max_tokens", NULL},
     {"\"max_tokens\": \"10\"", "max_tokens", NULL},
@@ -72,6 +76,10 @@ static const struct {
     {"\"logit_bias\": {\"8192\": 1}", "logit_bias", NULL},
     {"\"logit_bias\": {\"-1\": 1}", "logit_bias", NULL},
     {"\"logit_bias\": {\"5\\u0000\": 1}", "logit_bias", NULL},
+    {"\"logit_bias\": {\"5\": 1, \"05\": 1}", "logit_bias", NULL},
+    {"\"logit_bias\": {\"00\": 1}", "logit_bias", NULL},
+    {"\"logit_bias\": {\"\": 1}", "logit_bias", NULL},
+    {"\"logit_bias\": {\"+5\": 1}", "logit_bias", NULL},
     {"\"logit_bias\": {\"5\": 101}", "logit_bias", NULL},
     {"\"stop\": 5", "stop", NULL},
     {"\"stop\": [\"a\", null]", "stop", NULL},
@@ -113,6 +121,13 @@ static const struct {
     {"\"messages\": null", "messages", NULL},
     {"\"messages\": [{\"role\": \"king\", \"content\": \"x\"}]", "messages[0].role", NULL},
     {"\"messages\": [{\"role\": \"user\", \"content\": 5}]", "messages[0].content", NULL},
+    {"\"messages\": [{\"role\": \"user\", \"content\": \"x\"}, {\"role\": \"tool\", \"content\": \"x\"}]",
+     "messages[1].tool_call_id", NULL},
+    {"\"messages\": [{\"role\": \"tool\", \"content\": \"x\", \"tool_call_id\": null}]", "messages[0].tool_call_id",
+     NULL},
+    {"\"messages\": [{\"role\": \"user\", \"content\": \"x\", \"prefix\": true}]", "messages[0].prefix", NULL},
+    {"\"thinking\": {}", "thinking.type", NULL},
+    {"\"thinking\": {\"type\": null}", "thinking.type", NULL},
 };
 
 static void refused_fields_are_named(void **state)
@@ -151,6 +166,9 @@ static void fields_that_ask_for_nothing_are_taken(void **state)
         "\"stop\": \"\", \"priority\": \"background\"",
         "\"modalities\": [\"text\"]",
         "\"a\\u0000b\": 1",
+        "\"logit_bias\": {\"0\": 1, \"10\": 1}",
+        "\"messages\": [{\"role\": \"user\", \"content\": \"x\", \"prefix\": false}, "
+        "{\"role\": \"tool\", \"content\": \"x\", \"tool_call_id\": \"c\"}]",
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_call call;
@@ -192,6 +210,21 @@ static void honoured_fields_arrive(void **state)
     assert_true(call.n == 3 && call.stream && call.include_usage);
     assert_int_equal(s->top_logprobs, 4);
     assert_true(s->ignore_eos && !s->draft && s->background && s->keep_stop && !s->raw);
+    pl_call_free(&call);
+}
+
+/* Clients whose language has one kind of number spell 3 as 3.0. */
+static void whole_numbers_may_have_a_point(void **state)
+{
+    (void)state;
+    pl_call call;
+    pl_refusal r;
+    assert_int_equal(read_chat("\"seed\": 1.0, \"max_tokens\": 1e2, \"n\": 2.0, \"top_k\": -1.0", &call, &r), PL_OK);
+    assert_true(call.spec->sampling.value.seed == 1 && call.spec->max_tokens == 100 && call.n == 2);
+    assert_int_equal(call.spec->sampling.value.top_k, 0);
+    pl_call_free(&call);
+    assert_int_equal(read_chat("\"seed\": -9007199254740992.0", &call, &r), PL_OK);
+    assert_true(call.spec->sampling.value.seed == (uint64_t)-9007199254740992);
     pl_call_free(&call);
 }
 
@@ -360,6 +393,7 @@ int main(void)
         cmocka_unit_test(refused_fields_are_named),
         cmocka_unit_test(fields_that_ask_for_nothing_are_taken),
         cmocka_unit_test(honoured_fields_arrive),
+        cmocka_unit_test(whole_numbers_may_have_a_point),
         cmocka_unit_test(thinking_follows_the_request_then_the_server),
         cmocka_unit_test(text_of_a_user_never_becomes_a_control_token),
         cmocka_unit_test(completion_prompts_come_in_four_forms),
