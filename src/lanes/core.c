@@ -35,9 +35,10 @@ static pl_status open_lanes(pl__core *c, pl_error *err)
 {
     size_t slots = (size_t)c->target.slots, each = lane_bytes(&c->target), all;
     c->lane = calloc(slots, sizeof *c->lane);
-    c->lane_memory = pl_mul_size(slots, each, &all) ? calloc(1, all) : NULL;
+    c->lane_memory = pl_mul_size(slots, each, &all) ? malloc(all) : NULL;
     if (!c->lane || !c->lane_memory)
         return pl_fail(err, PL_ENOMEM, "no memory for %d lanes of %d tokens", c->target.slots, c->target.context);
+    memset(c->lane_memory, 0xff, all); /* touched now: what the plan printed is resident */
     for (int i = 0; i < c->target.slots; i++) {
         pl__lane *lane = &c->lane[i];
         lane->slot = i;
