@@ -1,7 +1,6 @@
 #include "depth/cost.h"
 
 #include <math.h>
-#include <stddef.h>
 
 /* A measurement weighs 1/n up to this n, then 1/CAP: the mean of about the last CAP. One stall (a page fault, another
  * process) must not reprice a round, so what is far above the mean is cut before it is taken in. */
@@ -24,39 +23,36 @@ static void saw(pl_cost_entry *entry, double ms)
     entry->ms += (ms - entry->ms) / entry->seen;
 }
 
-/* The nearest measured entry to `at`, the smaller one of two as near; 0 when there is none. */
-static int nearest(const pl_cost_entry *entry, int most, int at)
-{
-    for (int far = 0; far <= most; far++) {
-        if (at - far >= 1 && entry[at - far].seen)
-            return at - far;
-        if (at + far <= most && entry[at + far].seen)
-            return at + far;
-    }
-    return 0;
-}
-
-/* Measured here, else the guess times what the nearest measured entry is of its own guess. */
+/* Measured here, else on the line between the measured neighbours; outside of all, the guess times what the nearest
+ * measured entry is of its own guess. Never below what less was measured at, so no price falls as more is asked for. */
 static double price(const pl_cost_entry *entry, int most, int at, double first, double step)
 {
-    double guess = first + step * (at - 1);
-    int table = at <= most ? at : most;
-    int near = nearest(entry, most, table);
-    if (!near)
+    int below = 0, above = 0;
+    double low = 0, guess = first + step * (at - 1);
+    for (int i = 1; i <= most; i++) {
+        if (!entry[i].seen)
+            continue;
+        if (i > at) {
+            above = i;
+            break;
+        }
+        below = i;
+        low = fmax(low, entry[i].ms);
+    }
+    if (!below && !above)
         return guess;
-    if (near == at)
-        return entry[near].ms;
-    return guess * entry[near].ms / (first + step * (near - 1));
+    if (below && below == at)
+        return low;
+    if (!above)
+        return guess * low / (first + step * (below - 1));
+    if (!below)
+        return guess * entry[above].ms / (first + step * (above - 1));
+    return low + (fmax(low, entry[above].ms) - low) * (at - below) / (above - below);
 }
 
 double pl_cost_verify(const pl_cost *cost, int rows)
 {
-    double ms = price(cost->verify, PL_COST_ROWS, rows, cost->first, cost->row);
-    /* Never below what fewer rows were measured at. */
-    for (int r = rows < PL_COST_ROWS ? rows : PL_COST_ROWS; r >= 1; r--)
-        if (cost->verify[r].seen && cost->verify[r].ms > ms)
-            ms = cost->verify[r].ms;
-    return ms;
+    return price(cost->verify, PL_COST_ROWS, rows, cost->first, cost->row);
 }
 
 double pl_cost_pass(const pl_cost *cost, int asks)

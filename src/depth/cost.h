@@ -1,8 +1,8 @@
 /* What a round costs, in milliseconds: a verify launch by its rows, a drafter pass by its asks.
  *
  * The table starts as a guess about the machine (pl_cost_init) and learns from real rounds: a measured entry replaces
- * its guess, and the entries that were never measured are scaled as the nearest measured ones were. Prices only decide
- * how far to draft; no token depends on them. */
+ * its guess. One that was never measured lies on the line between its measured neighbours; outside of all, its guess is
+ * scaled as the nearest measured one was. Prices only decide how far to draft; no token depends on them. */
 #ifndef PL_DEPTH_COST_H
 #define PL_DEPTH_COST_H
 
@@ -25,7 +25,7 @@ typedef struct pl_cost {
 /* The guess for a launch whose first row takes first_ms, each further one row_ms; a pass likewise. */
 void pl_cost_init(pl_cost *cost, double first_ms, double row_ms, double pass_ms, double ask_ms);
 
-/* A launch of so many rows, a pass of so many asks (0: free), in ms; never falling with rows. rows >= 1. */
+/* A launch of so many rows, a pass of so many asks (0: free), in ms; never falling with rows or asks. rows >= 1. */
 double pl_cost_verify(const pl_cost *cost, int rows);
 double pl_cost_pass(const pl_cost *cost, int asks);
 
