@@ -141,6 +141,14 @@ static void random_shapes(pl_format format)
         mat_free(&w);
         free(x);
     }
+    /* many rows: several blocks of outputs, several panels of inputs, the last ones not full */
+    int rows = 32 + rng_to(39), out = 65 + rng_to(90);
+    pl_mat w =
+        mat_make(format, out, 1408 + random_in(format) / 32 * 32 + (format == PL_FMT_FP4 ? 0 : 5), 100, 128, false);
+    pl_bf16 *x = rows_make(rows, w.in, true);
+    check(&w, x, rows);
+    mat_free(&w);
+    free(x);
 }
 
 static void bf16_any_shape(void **state)
@@ -181,7 +189,7 @@ static void extreme_scales(void **state)
                  {PL_FMT_FP4, 10, 252, false},
                  {PL_FMT_FP4, 0, 254, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int rows = 1; rows <= 7; rows += 3) {
+        for (int rows = 1; rows <= 40; rows += rows < 7 ? 3 : 33) {
             pl_mat w = mat_make(cases[i].format, 70, 320, cases[i].lo, cases[i].hi, cases[i].wide);
             pl_bf16 *x = rows_make(rows, w.in, true);
             check(&w, x, rows);
@@ -198,7 +206,7 @@ static void odd_activations(void **state)
     static const pl_bf16 odd[] = {0x7f80, 0xff80, 0x7fc0, 0xffc1, 0x7f7f, 0xff7f,
                                   0x0001, 0x8001, 0x0080, 0x3f81, 0x8000};
     for (int format = PL_FMT_BF16; format <= PL_FMT_FP4; format++)
-        for (int rows = 1; rows <= 13; rows += 6) {
+        for (int rows = 1; rows <= 33; rows += rows < 13 ? 6 : 20) {
             pl_mat w = mat_make((pl_format)format, 37, 416, 90, 130, false);
             pl_bf16 *x = rows_make(rows, w.in, true);
             for (int r = 0; r < rows; r += 2)
@@ -235,7 +243,7 @@ static void groups(void **state)
     static const int shapes[][2] = {{4, 96}, {8, 4}, {3, 40}, {2, 16}, {6, 5}};
     for (int f = 0; f < 3; f++)
         for (int s = 0; s < 5; s++)
-            for (int rows = 1; rows <= 9; rows += 4) {
+            for (int rows = 1; rows <= 39; rows += rows < 9 ? 4 : 30) {
                 enum { IN = 128 };
                 int n = shapes[s][0], each = shapes[s][1], out = n * each;
                 pl_mat w = mat_make(formats[f], out, IN, 110, 120, false);

@@ -18,14 +18,17 @@
 #include "kernels/cpu/cpu.h"
 
 enum {
-    PL__OUTS = 32,             /* outputs of a block of work: the rows of an FP8 scale block */
+    PL__OUTS = 32,             /* outputs of a block of few rows: those that share an FP8 scale */
+    PL__SPAN = 64,             /* most outputs of a block of work */
     PL__ROWS = 64,             /* most rows of a block of work */
     PL__TILE = 4,              /* outputs of a tile */
+    PL__GROUP = 2,             /* tiles that are widened at a time */
     PL__LANES = 16,            /* accumulators of a sum */
-    PL__PANEL = 512,           /* inputs that are widened at a time, c16 */
+    PL__PANEL = 768,           /* most inputs that are widened at a time, c16 */
     PL__CHUNK = 128,           /* inputs in a chunk of FP4: 64 bytes, one run of eight an accumulator */
-    PL__PANEL4 = 8,            /* chunks that are widened at a time */
-    PL__PART_BYTES = 96 << 10, /* weights that several rows walk panel by panel at a time */
+    PL__PANEL4 = 9,            /* most chunks that are widened at a time */
+    PL__WIDE_ROWS = 32,        /* from here on multiplications bound a block, below it reads do */
+    PL__PART_BYTES = 96 << 10, /* weights that fewer rows walk panel by panel at a time */
     /* The fast FP8 paths multiply by 2^(byte - 7), which is a float32 for scale bytes up to 134; `few` multiplies x
      * by it, which stays finite while the biased exponent of x and the byte add up to 260. What is beyond takes a
      * slower path. */
@@ -67,19 +70,28 @@ typedef struct pl__x {
     unsigned char *plain; /* [rows]: not E4M3 times powers of two (NaN, say): left to lin_plain.c */
 } pl__x;
 
+/* Which part of its sums a tile adds. The first begins with accumulators of +0 (what `acc` holds is not read), the last
+ * ends with the trees: y[r * stride + j], for all PL__TILE outputs of a row, a NaN being the one NaN (what `acc` holds
+ * afterwards is not said). */
+typedef struct pl__part {
+    bool first, last;
+    float *y;
+    size_t stride;
+} pl__part;
+
 /* What one instruction set does. `few` multiplies up to few_rows packed rows with outputs o .. o + count -
  * 1 (at most PL__OUTS) of a matrix, weights read once from beginning to end: for launches that memory
  * bounds. `widen` brings `n` inputs from `from` (d8: n chunks from chunk `from`) of one output into column j of a
- * tile, zeros where the inputs end; `tile` adds rows x PL__TILE products over a panel to acc[row * PL__OUTS * 16 + j
- * * 16 + lane]; `sum` is the tree. */
+ * tile, zeros where the inputs end; `tile` adds rows x PL__TILE products over a panel to acc[row][j][lane]. */
 typedef struct pl__lin_c16 {
-    int few_rows, tile_rows;                           /* most rows of `few` and of a tile */
+    int few_rows, tile_rows; /* most rows of `few` and of a tile */
+    /* most inputs of a tile, a multiple of 32 and at most PL__PANEL: a group and a tile's rows share the first cache */
+    int panel;
     void (*pack)(float *to, const pl_bf16 *x, int in); /* with zeros to a multiple of 16; the lane order is its own */
     void (*few[3])(float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const float *const *x,
                    int rows);                                                      /* by pl__lin_index(format) */
     void (*widen[3])(float *tile, int j, const pl_mat *w, int o, int from, int n); /* tile [n / 16][4][16] */
-    void (*tile)(float *acc, const float *const *x, int rows, const float *tile, int n);
-    float (*sum)(const float *acc);
+    void (*tile)(float *acc, const float *const *x, int rows, const float *tile, int n, const pl__part *part);
 } pl__lin_c16;
 
 typedef struct pl__lin_d8 {
@@ -89,8 +101,7 @@ typedef struct pl__lin_d8 {
                 const unsigned char *const *lo, int rows);
     void (*widen)(pl__wchunk *tile, int j, const pl_mat *w, int o, int from, int n); /* tile [n][4] */
     void (*tile)(float *acc, const pl__xchunk *const *x, const unsigned char *const *lo, int rows,
-                 const pl__wchunk *tile, int n);
-    float (*sum)(const float *acc);
+                 const pl__wchunk *tile, int n, const pl__part *part);
 } pl__lin_d8;
 
 typedef struct pl__lin_isa {
@@ -130,6 +141,14 @@ static inline float pl__one_nan(float v)
     return v == v ? v : pl_f32_from_bits(0x7fc00000);
 }
 
+/* The end of a tile for an instruction set that has no faster one: sums of what its accumulators hold in memory. */
+static inline void pl__finish(const pl__part *part, const float *acc, int rows, float (*sum)(const float *acc))
+{
+    for (int r = 0; part->last && r < rows; r++)
+        for (int j = 0; j < PL__TILE; j++)
+            part->y[(size_t)r * part->stride + (size_t)j] = pl__one_nan(sum(acc + (r * PL__TILE + j) * PL__LANES));
+}
+
 /* lin_plain.c: one product by the definition, for matrices with extreme scales and rows that do not pack. Any
  * format. */
 float pl__plain_dot(const pl_mat *w, int o, const pl_bf16 *x);
@@ -142,13 +161,15 @@ void pl__pack_plan(pl__x *x, bool codes, unsigned char *memory);
 void pl__pack_row(const pl__lin_isa *isa, const pl__x *x, size_t row);
 void pl__pack(pl__cpu *c, pl__x *x);
 
-/* lin.c: y[i][o - o0] (rows of PL__OUTS) = the products of `n` (at most PL__ROWS) rows of x with outputs o0 .. o0 +
- * count
- * - 1 (all in one block of 32). Row i is rows[i], or first + i when rows is NULL. `mine` is pl__block_bytes()
- * of the thread. */
-void pl__lin_block(const pl__lin_isa *isa, float (*y)[PL__OUTS], const pl_mat *w, int o0, int count, const pl__x *x,
+/* lin.c: the table of an instruction set. */
+const pl__lin_isa *pl__lin_pick(const pl__cpu *c);
+
+/* lin_block.c: y[i * stride + o - o0] = the products of `n` (at most PL__ROWS) rows of x with outputs o0 .. o0 + count
+ * - 1 (at most PL__SPAN), with room for whole tiles behind each row. Row i is rows[i], or first + i when rows is NULL.
+ * Below PL__WIDE_ROWS rows: all outputs in one block of 32 that share an FP8 scale, and a stride of PL__OUTS. `mine`
+ * is pl__block_bytes() of the thread. */
+void pl__lin_block(const pl__lin_isa *isa, float *y, size_t stride, const pl_mat *w, int o0, int count, const pl__x *x,
                    const int32_t *rows, int first, int n, unsigned char *mine);
 size_t pl__block_bytes(void);
-const pl__lin_isa *pl__lin_pick(const pl__cpu *c);
 
 #endif

@@ -186,11 +186,6 @@ IN float tree(__m256 a, __m256 b)
     return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
 }
 
-static float sum(const float *acc)
-{
-    return tree(_mm256_loadu_ps(acc), _mm256_loadu_ps(acc + 8));
-}
-
 IN void row_group(int outs, float *y, const pl_mat *w, int o, const pl__xchunk *x, const unsigned char *lo)
 {
     size_t stride = (size_t)w->in / 2, scales_stride = (size_t)w->in / 32;
@@ -334,21 +329,43 @@ IN void tile_chunk(__m256 (*a)[2], const pl__xchunk *x, const pl__wchunk *w, boo
     }
 }
 
+/* The tree l += l + 4, + 2, + 1 over the lanes of four registers at once. */
+IN __m128 reduce(__m256 a, __m256 b, __m256 c, __m256 d)
+{
+    a = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+    c = _mm256_add_ps(_mm256_permute2f128_ps(c, d, 0x20), _mm256_permute2f128_ps(c, d, 0x31));
+    a = _mm256_add_ps(_mm256_shuffle_ps(a, c, 0x44), _mm256_shuffle_ps(a, c, 0xee));
+    a = _mm256_add_ps(a, _mm256_permute_ps(a, 0xb1));
+    return _mm_blend_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1), 10);
+}
+
+IN __m128 one_nan(__m128 v)
+{
+    return _mm_blendv_ps(v, _mm_castsi128_ps(_mm_set1_epi32(0x7fc00000)), _mm_cmpunord_ps(v, v));
+}
+
 static void tile_row(float *acc, const pl__xchunk *const *x, const unsigned char *const *lo, int rows,
-                     const pl__wchunk *tile, int n)
+                     const pl__wchunk *tile, int n, const pl__part *part)
 {
     (void)rows; /* always 1 */
     __m256 a[PL__TILE][2];
 #pragma GCC unroll 4
     for (int j = 0; j < PL__TILE; j++) {
-        a[j][0] = _mm256_loadu_ps(acc + j * PL__LANES);
-        a[j][1] = _mm256_loadu_ps(acc + j * PL__LANES + 8);
+        a[j][0] = part->first ? _mm256_setzero_ps() : _mm256_loadu_ps(acc + j * PL__LANES);
+        a[j][1] = part->first ? _mm256_setzero_ps() : _mm256_loadu_ps(acc + j * PL__LANES + 8);
     }
     for (int c = 0; c < n;) { /* two loops: see row_group */
         for (; c < n && !lo[0][c]; c++)
             tile_chunk(a, x[0] + c, tile + c * PL__TILE, false);
         for (; c < n && lo[0][c]; c++)
             tile_chunk(a, x[0] + c, tile + c * PL__TILE, true);
+    }
+    if (part->last) {
+#pragma GCC unroll 4
+        for (int j = 0; j < PL__TILE; j++)
+            a[j][0] = _mm256_add_ps(a[j][0], a[j][1]);
+        _mm_storeu_ps(part->y, one_nan(reduce(a[0][0], a[1][0], a[2][0], a[3][0])));
+        return;
     }
 #pragma GCC unroll 4
     for (int j = 0; j < PL__TILE; j++) {
@@ -364,5 +381,4 @@ const pl__lin_d8 pl__d8_avx2 = {
     .few = few,
     .widen = widen,
     .tile = tile_row,
-    .sum = sum,
 };

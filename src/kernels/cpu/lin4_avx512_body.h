@@ -294,15 +294,29 @@ IN void tile_chunk(int rows, __m512 (*a)[PL__TILE], const pl__xchunk *const *xs,
     }
 }
 
+/* The four sums of a row of a tile: the tree over all at once, halves side by side. */
+IN __m128 four_sums(__m512 a, __m512 b, __m512 c, __m512 d)
+{
+    /* i += i + 8: eight lanes of each */
+    a = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+    c = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
+    /* i += i + 4: four lanes of each, then + 2 and + 1 */
+    a = _mm512_add_ps(_mm512_shuffle_f32x4(a, c, 0x88), _mm512_shuffle_f32x4(a, c, 0xdd));
+    a = _mm512_add_ps(a, _mm512_permute_ps(a, 0x4e));
+    a = _mm512_add_ps(a, _mm512_permute_ps(a, 0xb1));
+    __m128 v = _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, a));
+    return _mm_mask_mov_ps(v, _mm_cmp_ps_mask(v, v, _CMP_UNORD_Q), _mm_castsi128_ps(_mm_set1_epi32(0x7fc00000)));
+}
+
 IN void tile_of(int rows, float *acc, const pl__xchunk *const *x, const unsigned char *const *lo, const pl__wchunk *w,
-                int n)
+                int n, const pl__part *part)
 {
     __m512 a[2][PL__TILE];
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (int j = 0; j < PL__TILE; j++)
-            a[r][j] = _mm512_loadu_ps(acc + (r * PL__OUTS + j) * PL__LANES);
+            a[r][j] = part->first ? _mm512_setzero_ps() : _mm512_loadu_ps(acc + (r * PL__TILE + j) * PL__LANES);
     for (int c = 0; c < n;) { /* a loop a kind: see row_group */
         for (; c < n && kind_of(lo, rows, c) == 0; c++)
             tile_chunk(rows, a, x, c, w, 0);
@@ -313,20 +327,26 @@ IN void tile_of(int rows, float *acc, const pl__xchunk *const *x, const unsigned
         for (; c < n && rows > 1 && kind_of(lo, rows, c) == 3; c++)
             tile_chunk(rows, a, x, c, w, 3);
     }
+    if (part->last) {
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r++)
+            _mm_storeu_ps(part->y + (size_t)r * part->stride, four_sums(a[r][0], a[r][1], a[r][2], a[r][3]));
+        return;
+    }
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (int j = 0; j < PL__TILE; j++)
-            _mm512_storeu_ps(acc + (r * PL__OUTS + j) * PL__LANES, a[r][j]);
+            _mm512_storeu_ps(acc + (r * PL__TILE + j) * PL__LANES, a[r][j]);
 }
 
 D8_TARGET static void tile_rows(float *acc, const pl__xchunk *const *x, const unsigned char *const *lo, int rows,
-                                const pl__wchunk *tile, int n)
+                                const pl__wchunk *tile, int n, const pl__part *part)
 {
     if (rows == 2)
-        tile_of(2, acc, x, lo, tile, n);
+        tile_of(2, acc, x, lo, tile, n, part);
     else
-        tile_of(1, acc, x, lo, tile, n);
+        tile_of(1, acc, x, lo, tile, n, part);
 }
 
 const pl__lin_d8 D8_TABLE = {
@@ -336,5 +356,4 @@ const pl__lin_d8 D8_TABLE = {
     .few = few,
     .widen = widen,
     .tile = tile_rows,
-    .sum = sum,
 };

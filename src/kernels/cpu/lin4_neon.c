@@ -149,13 +149,12 @@ IN void tile_chunk(float32x4_t (*a)[4], const pl__xchunk *x, const pl__wchunk *w
 }
 
 static void tile_row(float *acc, const pl__xchunk *const *x, const unsigned char *const *lo, int rows,
-                     const pl__wchunk *tile, int n)
+                     const pl__wchunk *tile, int n, const pl__part *part)
 {
-    (void)rows; /* 1 */
     float32x4_t a[PL__TILE][4];
     for (int j = 0; j < PL__TILE; j++)
         for (int b = 0; b < 4; b++)
-            a[j][b] = vld1q_f32(acc + j * PL__LANES + 4 * b);
+            a[j][b] = part->first ? vdupq_n_f32(0) : vld1q_f32(acc + j * PL__LANES + 4 * b);
     for (int c = 0; c < n;) { /* two loops: see row_group of lin4_avx2.c */
         for (; c < n && !lo[0][c]; c++)
             tile_chunk(a, x[0] + c, tile + c * PL__TILE, false);
@@ -165,6 +164,7 @@ static void tile_row(float *acc, const pl__xchunk *const *x, const unsigned char
     for (int j = 0; j < PL__TILE; j++)
         for (int b = 0; b < 4; b++)
             vst1q_f32(acc + j * PL__LANES + 4 * b, a[j][b]);
+    pl__finish(part, acc, rows, sum); /* rows: 1 */
 }
 
 const pl__lin_d8 pl__d8_neon = {
@@ -174,5 +174,4 @@ const pl__lin_d8 pl__d8_neon = {
     .few = row,
     .widen = widen,
     .tile = tile_row,
-    .sum = sum,
 };

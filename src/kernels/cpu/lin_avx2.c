@@ -8,6 +8,8 @@
 
 #define IN static inline __attribute__((always_inline))
 
+enum { FEW_PANEL = 512 }; /* inputs that three to six rows walk at a time */
+
 typedef struct pair {
     __m256 even, odd;
 } pair;
@@ -98,11 +100,6 @@ IN float tree(pair a)
     o = _mm_add_ps(o, _mm_movehl_ps(o, o));
     e = _mm_add_ss(e, _mm_movehdup_ps(e));
     return _mm_cvtss_f32(_mm_add_ss(e, _mm_add_ss(o, _mm_movehdup_ps(o))));
-}
-
-static float sum(const float *acc)
-{
-    return tree((pair){.even = _mm256_loadu_ps(acc), .odd = _mm256_loadu_ps(acc + 8)});
 }
 
 /* One line (64 bytes) of weights of each of `outs` neighbouring outputs with each of `rows` rows, from input k. An
@@ -224,8 +221,8 @@ IN void few_panels(pl_format f, int rows, float (*y)[PL__OUTS], const pl_mat *w,
     for (int r = 0; r < rows; r++)
         xr[r] = x[r];
     memset(acc, 0, sizeof acc);
-    for (int k = 0; k < w->in; k += PL__PANEL) {
-        int end = w->in - k < PL__PANEL ? w->in : k + PL__PANEL;
+    for (int k = 0; k < w->in; k += FEW_PANEL) {
+        int end = w->in - k < FEW_PANEL ? w->in : k + FEW_PANEL;
         for (int j = 0; j < count; j++, next += (size_t)(end - k) * size) {
             pl__ahead_bytes(next, (size_t)(end - k) * size);
             panel_output(f, rows, acc[j], p + (size_t)j * stride, scale, xr, k, end);
@@ -256,17 +253,26 @@ IN void widen(pl_format f, float *tile, int j, const pl_mat *w, int o, int from,
     if (f == PL_FMT_FP8)
         scale = w->scale + (size_t)(o / 32) * (((size_t)w->in + 31) / 32) + from / 32;
     tile += (size_t)j * 16;
-    for (int k = 0; k < n; k += 16, p += 16 * size, tile += PL__TILE * 16) {
-        pair v = load_up_to(f, p, w->in - from - k);
-        pl__near(p);
-        if (f == PL_FMT_FP8)
-            v = scaled(v, fp8_scale(scale[k / 32]));
-        store(tile, v);
+    int left = w->in - from < n ? w->in - from : n;
+    /* blocks of 32 have a scale */
+    for (; left >= 32; left -= 32, p += 32 * size, tile += 2 * PL__TILE * 16) {
+        pair a = load16(f, p), b = load16(f, p + 16 * size);
+        if (f == PL_FMT_FP8) {
+            __m256 s = fp8_scale(*scale++);
+            a = scaled(a, s);
+            b = scaled(b, s);
+        }
+        store(tile, a);
+        store(tile + PL__TILE * 16, b);
+    }
+    for (; left > 0; left -= 16, p += 16 * size, tile += PL__TILE * 16) {
+        pair v = load_up_to(f, p, left);
+        store(tile, f == PL_FMT_FP8 ? scaled(v, fp8_scale(*scale)) : v);
     }
 }
 
 /* One half (even or odd) of the accumulators: with both, twelve would not stay in registers. */
-IN void tile_half(int rows, float *acc, const float *const *x, const float *tile, int n)
+IN void tile_half(int rows, float *acc, const float *const *x, const float *tile, int n, bool fresh)
 {
     __m256 a[3][4];
     const float *xr[3];
@@ -275,7 +281,7 @@ IN void tile_half(int rows, float *acc, const float *const *x, const float *tile
         xr[r] = x[r];
 #pragma GCC unroll 4
         for (int j = 0; j < 4; j++)
-            a[r][j] = _mm256_loadu_ps(acc + (r * PL__OUTS + j) * 16);
+            a[r][j] = fresh ? _mm256_setzero_ps() : _mm256_loadu_ps(acc + (r * PL__TILE + j) * 16);
     }
     for (int k = 0; k < n; k += 16, tile += 64) {
         __m256 v[3];
@@ -294,20 +300,47 @@ IN void tile_half(int rows, float *acc, const float *const *x, const float *tile
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (int j = 0; j < 4; j++)
-            _mm256_storeu_ps(acc + (r * PL__OUTS + j) * 16, a[r][j]);
+            _mm256_storeu_ps(acc + (r * PL__TILE + j) * 16, a[r][j]);
 }
 
-static void tile_rows(float *acc, const float *const *x, int rows, const float *tile, int n)
+/* The tree l += l + 4, + 2, + 1 over the lanes of four registers at once. */
+IN __m128 reduce(__m256 a, __m256 b, __m256 c, __m256 d)
+{
+    a = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+    c = _mm256_add_ps(_mm256_permute2f128_ps(c, d, 0x20), _mm256_permute2f128_ps(c, d, 0x31));
+    a = _mm256_add_ps(_mm256_shuffle_ps(a, c, 0x44), _mm256_shuffle_ps(a, c, 0xee));
+    a = _mm256_add_ps(a, _mm256_permute_ps(a, 0xb1));
+    return _mm_blend_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1), 10);
+}
+
+IN __m128 one_nan(__m128 v)
+{
+    return _mm_blendv_ps(v, _mm_castsi128_ps(_mm_set1_epi32(0x7fc00000)), _mm_cmpunord_ps(v, v));
+}
+
+/* The sums of a row: i and i + 8, + 4, + 2 lie in the same half, and the halves are 0 and 1 in the end. */
+IN __m128 four_sums(const float *acc)
+{
+    __m128 half[2];
+    for (int h = 0; h < 2; h++, acc += 8)
+        half[h] = reduce(_mm256_loadu_ps(acc), _mm256_loadu_ps(acc + 16), _mm256_loadu_ps(acc + 32),
+                         _mm256_loadu_ps(acc + 48));
+    return one_nan(_mm_add_ps(half[0], half[1]));
+}
+
+static void tile_rows(float *acc, const float *const *x, int rows, const float *tile, int n, const pl__part *part)
 {
     for (int half = 0; half < 16; half += 8) {
         const float *xr[3] = {x[0] + half, x[rows > 1 ? 1 : 0] + half, x[rows > 2 ? 2 : 0] + half};
         if (rows == 3)
-            tile_half(3, acc + half, xr, tile + half, n);
+            tile_half(3, acc + half, xr, tile + half, n, part->first);
         else if (rows == 2)
-            tile_half(2, acc + half, xr, tile + half, n);
+            tile_half(2, acc + half, xr, tile + half, n, part->first);
         else
-            tile_half(1, acc + half, xr, tile + half, n);
+            tile_half(1, acc + half, xr, tile + half, n, part->first);
     }
+    for (int r = 0; part->last && r < rows; r++)
+        _mm_storeu_ps(part->y + (size_t)r * part->stride, four_sums(acc + r * PL__TILE * PL__LANES));
 }
 
 /* The functions of the table: one format each. */
@@ -327,9 +360,9 @@ FORMAT(fp8, PL_FMT_FP8)
 const pl__lin_c16 pl__c16_avx2 = {
     .few_rows = 6,
     .tile_rows = 3,
+    .panel = 512,
     .pack = pack,
     .few = {few_bf16, few_f32, few_fp8},
     .widen = {widen_bf16, widen_f32, widen_fp8},
     .tile = tile_rows,
-    .sum = sum,
 };

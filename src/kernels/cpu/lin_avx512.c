@@ -182,16 +182,41 @@ IN void widen(pl_format f, float *tile, int j, const pl_mat *w, int o, int from,
     if (f == PL_FMT_FP8)
         scale = w->scale + (size_t)(o / 32) * (((size_t)w->in + 31) / 32) + from / 32;
     tile += (size_t)j * 16;
-    for (int k = 0; k < n; k += 16, p += 16 * size, tile += PL__TILE * 16) {
-        int left = w->in - from - k;
+    int left = w->in - from < n ? w->in - from : n;
+    /* blocks of 32 have a scale */
+    for (; left >= 32; left -= 32, p += 32 * size, tile += 2 * PL__TILE * 16) {
+        __m512 a = load16(f, p), b = load16(f, p + 16 * size);
+        if (f == PL_FMT_FP8) {
+            __m512 s = fp8_scale(*scale++);
+            a = _mm512_mul_ps(a, s);
+            b = _mm512_mul_ps(b, s);
+        }
+        _mm512_storeu_ps(tile, a);
+        _mm512_storeu_ps(tile + PL__TILE * 16, b);
+    }
+    for (; left > 0; left -= 16, p += 16 * size, tile += PL__TILE * 16) {
         __m512 v = left >= 16 ? load16(f, p) : load_some(f, p, left);
         if (f == PL_FMT_FP8)
-            v = _mm512_mul_ps(v, fp8_scale(scale[k / 32]));
+            v = _mm512_mul_ps(v, fp8_scale(*scale));
         _mm512_storeu_ps(tile, v);
     }
 }
 
-IN void tile_of(int rows, float *acc, const float *const *x, const float *tile, int n)
+/* The four sums of a row of a tile: the tree over all at once, halves side by side. */
+IN __m128 four_sums(__m512 a, __m512 b, __m512 c, __m512 d)
+{
+    /* i += i + 8: eight lanes of each */
+    a = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+    c = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
+    /* i += i + 4: four lanes of each, then + 2 and + 1 */
+    a = _mm512_add_ps(_mm512_shuffle_f32x4(a, c, 0x88), _mm512_shuffle_f32x4(a, c, 0xdd));
+    a = _mm512_add_ps(a, _mm512_permute_ps(a, 0x4e));
+    a = _mm512_add_ps(a, _mm512_permute_ps(a, 0xb1));
+    __m128 v = _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, a));
+    return _mm_mask_mov_ps(v, _mm_cmp_ps_mask(v, v, _CMP_UNORD_Q), _mm_castsi128_ps(_mm_set1_epi32(0x7fc00000)));
+}
+
+IN void tile_of(int rows, float *acc, const float *const *x, const float *tile, int n, const pl__part *part)
 {
     __m512 a[6][4];
     const float *xr[6];
@@ -200,7 +225,7 @@ IN void tile_of(int rows, float *acc, const float *const *x, const float *tile, 
         xr[r] = x[r];
 #pragma GCC unroll 8
         for (int j = 0; j < 4; j++)
-            a[r][j] = _mm512_loadu_ps(acc + (r * PL__OUTS + j) * 16);
+            a[r][j] = part->first ? _mm512_setzero_ps() : _mm512_loadu_ps(acc + (r * PL__TILE + j) * 16);
     }
     for (int k = 0; k < n; k += 16, tile += 64) {
         __m512 w0 = _mm512_loadu_ps(tile), w1 = _mm512_loadu_ps(tile + 16);
@@ -214,22 +239,28 @@ IN void tile_of(int rows, float *acc, const float *const *x, const float *tile, 
             a[r][3] = _mm512_fmadd_ps(v, w3, a[r][3]);
         }
     }
+    if (part->last) {
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++)
+            _mm_storeu_ps(part->y + (size_t)r * part->stride, four_sums(a[r][0], a[r][1], a[r][2], a[r][3]));
+        return;
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
         for (int j = 0; j < 4; j++)
-            _mm512_storeu_ps(acc + (r * PL__OUTS + j) * 16, a[r][j]);
+            _mm512_storeu_ps(acc + (r * PL__TILE + j) * 16, a[r][j]);
 }
 
-static void tile_rows(float *acc, const float *const *x, int rows, const float *tile, int n)
+static void tile_rows(float *acc, const float *const *x, int rows, const float *tile, int n, const pl__part *part)
 {
     switch (rows) {
-    case 1: tile_of(1, acc, x, tile, n); break;
-    case 2: tile_of(2, acc, x, tile, n); break;
-    case 3: tile_of(3, acc, x, tile, n); break;
-    case 4: tile_of(4, acc, x, tile, n); break;
-    case 5: tile_of(5, acc, x, tile, n); break;
-    default: tile_of(6, acc, x, tile, n); break;
+    case 1: tile_of(1, acc, x, tile, n, part); break;
+    case 2: tile_of(2, acc, x, tile, n, part); break;
+    case 3: tile_of(3, acc, x, tile, n, part); break;
+    case 4: tile_of(4, acc, x, tile, n, part); break;
+    case 5: tile_of(5, acc, x, tile, n, part); break;
+    default: tile_of(6, acc, x, tile, n, part); break;
     }
 }
 
@@ -250,9 +281,9 @@ FORMAT(fp8, PL_FMT_FP8)
 const pl__lin_c16 pl__c16_avx512 = {
     .few_rows = 6,
     .tile_rows = 6,
+    .panel = 768,
     .pack = pack,
     .few = {few_bf16, few_f32, few_fp8},
     .widen = {widen_bf16, widen_f32, widen_fp8},
     .tile = tile_rows,
-    .sum = sum,
 };

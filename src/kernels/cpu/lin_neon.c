@@ -156,12 +156,12 @@ IN void widen(pl_format f, float *tile, int j, const pl_mat *w, int o, int from,
 }
 
 /* A quarter of the accumulators (four of the sixteen): sixteen registers hold those of four rows and four outputs. */
-IN void tile_quarter(int rows, float *acc, const float *const *x, const float *tile, int n)
+IN void tile_quarter(int rows, float *acc, const float *const *x, const float *tile, int n, bool fresh)
 {
     float32x4_t a[4][4];
     for (int r = 0; r < rows; r++)
         for (int j = 0; j < 4; j++)
-            a[r][j] = vld1q_f32(acc + (r * PL__OUTS + j) * 16);
+            a[r][j] = fresh ? vdupq_n_f32(0) : vld1q_f32(acc + (r * PL__TILE + j) * 16);
     for (int k = 0; k < n; k += 16, tile += 64) {
         float32x4_t w[4] = {vld1q_f32(tile), vld1q_f32(tile + 16), vld1q_f32(tile + 32), vld1q_f32(tile + 48)};
         for (int r = 0; r < rows; r++) {
@@ -172,22 +172,23 @@ IN void tile_quarter(int rows, float *acc, const float *const *x, const float *t
     }
     for (int r = 0; r < rows; r++)
         for (int j = 0; j < 4; j++)
-            vst1q_f32(acc + (r * PL__OUTS + j) * 16, a[r][j]);
+            vst1q_f32(acc + (r * PL__TILE + j) * 16, a[r][j]);
 }
 
-static void tile_rows(float *acc, const float *const *x, int rows, const float *tile, int n)
+static void tile_rows(float *acc, const float *const *x, int rows, const float *tile, int n, const pl__part *part)
 {
-    for (int part = 0; part < 16; part += 4) {
+    for (int at = 0; at < 16; at += 4) {
         const float *xr[4];
         for (int r = 0; r < 4; r++)
-            xr[r] = x[r < rows ? r : 0] + part;
+            xr[r] = x[r < rows ? r : 0] + at;
         switch (rows) {
-        case 1: tile_quarter(1, acc + part, xr, tile + part, n); break;
-        case 2: tile_quarter(2, acc + part, xr, tile + part, n); break;
-        case 3: tile_quarter(3, acc + part, xr, tile + part, n); break;
-        default: tile_quarter(4, acc + part, xr, tile + part, n); break;
+        case 1: tile_quarter(1, acc + at, xr, tile + at, n, part->first); break;
+        case 2: tile_quarter(2, acc + at, xr, tile + at, n, part->first); break;
+        case 3: tile_quarter(3, acc + at, xr, tile + at, n, part->first); break;
+        default: tile_quarter(4, acc + at, xr, tile + at, n, part->first); break;
         }
     }
+    pl__finish(part, acc, rows, sum);
 }
 
 /* The functions of the table: one format each. */
@@ -208,9 +209,9 @@ FORMAT(fp8, PL_FMT_FP8)
 const pl__lin_c16 pl__c16_neon = {
     .few_rows = 1,
     .tile_rows = 4,
+    .panel = 512,
     .pack = pack,
     .few = {few_bf16, few_f32, few_fp8},
     .widen = {widen_bf16, widen_f32, widen_fp8},
     .tile = tile_rows,
-    .sum = sum,
 };

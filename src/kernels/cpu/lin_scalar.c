@@ -73,15 +73,18 @@ static void widen(pl_format format, float *tile, int j, const pl_mat *w, int o, 
         widen16(tile + (size_t)(k / PL__LANES * PL__TILE + j) * PL__LANES, format, w, o, from + k);
 }
 
-static void tile_rows(float *acc, const float *const *x, int rows, const float *tile, int n)
+static void tile_rows(float *acc, const float *const *x, int rows, const float *tile, int n, const pl__part *part)
 {
+    if (part->first)
+        memset(acc, 0, (size_t)rows * PL__TILE * PL__LANES * sizeof *acc);
     for (int r = 0; r < rows; r++)
         for (int j = 0; j < PL__TILE; j++) {
-            float *a = acc + (size_t)(r * PL__OUTS + j) * PL__LANES;
+            float *a = acc + (size_t)(r * PL__TILE + j) * PL__LANES;
             for (int k = 0; k < n; k += PL__LANES)
                 for (int i = 0; i < PL__LANES; i++)
                     a[i] = fmaf(x[r][k + i], tile[(k / PL__LANES * PL__TILE + j) * PL__LANES + i], a[i]);
         }
+    pl__finish(part, acc, rows, sum);
 }
 
 static void widen_chunk(pl__wchunk *to, const pl_mat *w, int o, int c)
@@ -139,12 +142,15 @@ static void widen4(pl__wchunk *tile, int j, const pl_mat *w, int o, int from, in
 }
 
 static void tile4(float *acc, const pl__xchunk *const *x, const unsigned char *const *lo, int rows,
-                  const pl__wchunk *tile, int n)
+                  const pl__wchunk *tile, int n, const pl__part *part)
 {
+    if (part->first)
+        memset(acc, 0, (size_t)rows * PL__TILE * PL__LANES * sizeof *acc);
     for (int r = 0; r < rows; r++)
         for (int j = 0; j < PL__TILE; j++)
             for (int c = 0; c < n; c++)
-                dot_chunk(acc + (size_t)(r * PL__OUTS + j) * PL__LANES, x[r] + c, lo[r][c], tile + c * PL__TILE + j);
+                dot_chunk(acc + (size_t)(r * PL__TILE + j) * PL__LANES, x[r] + c, lo[r][c], tile + c * PL__TILE + j);
+    pl__finish(part, acc, rows, sum);
 }
 
 static void row_bf16(float (*y)[PL__OUTS], const pl_mat *w, int o, int count, const float *const *x, int rows)
@@ -178,11 +184,11 @@ static void widen_fp8(float *tile, int j, const pl_mat *w, int o, int from, int 
 const pl__lin_c16 pl__c16_scalar = {
     .few_rows = 1,
     .tile_rows = 8,
+    .panel = 512,
     .pack = pack,
     .few = {row_bf16, row_f32, row_fp8},
     .widen = {widen_bf16, widen_f32, widen_fp8},
     .tile = tile_rows,
-    .sum = sum,
 };
 const pl__lin_d8 pl__d8_scalar = {
     .few_rows = 1,
@@ -191,5 +197,4 @@ const pl__lin_d8 pl__d8_scalar = {
     .few = row4,
     .widen = widen4,
     .tile = tile4,
-    .sum = sum,
 };

@@ -63,8 +63,8 @@ static void up_task(void *arg, size_t task, int thread)
     const pl__x *x = e->shared ? &job->x_shared : &job->x;
     for (int from = 0; from < e->n; from += PL__ROWS) {
         int n = e->n - from < PL__ROWS ? e->n - from : PL__ROWS, pair = e->first + from;
-        pl__lin_block(job->isa, s->gate, e->w1, o0, count, x, job->row + pair, 0, n, mine);
-        pl__lin_block(job->isa, s->up, e->w3, o0, count, x, job->row + pair, 0, n, mine);
+        pl__lin_block(job->isa, s->gate[0], PL__OUTS, e->w1, o0, count, x, job->row + pair, 0, n, mine);
+        pl__lin_block(job->isa, s->up[0], PL__OUTS, e->w3, o0, count, x, job->row + pair, 0, n, mine);
         for (int i = 0; i < n; i++)
             gated_unit(job, job->t + (size_t)(pair + i) * (size_t)job->inter + o0, s->gate[i], s->up[i], count,
                        e->shared ? NULL : &job->weight[pair + i]);
@@ -96,7 +96,8 @@ static void down_task(void *arg, size_t task, int thread)
         const pl__x *t = e->shared ? &job->t_shared : &job->t_x;
         for (int from = 0; from < e->n; from += PL__ROWS) {
             int n = e->n - from < PL__ROWS ? e->n - from : PL__ROWS, pair = e->first + from;
-            pl__lin_block(job->isa, s->up, e->w2, o0, count, t, NULL, e->shared ? pair - job->pairs : pair, n, mine);
+            pl__lin_block(job->isa, s->up[0], PL__OUTS, e->w2, o0, count, t, NULL, e->shared ? pair - job->pairs : pair,
+                          n, mine);
             for (int i = 0; i < n; i++)
                 for (int o = 0; o < count; o++)
                     acc[job->row[pair + i]][o] += pl_bf16_to_f32(pl_bf16_from_f32(s->up[i][o]));

@@ -12,6 +12,7 @@
 
 const pl__vec PL__VEC_NAME = {
     .widen = op_widen,
+    .narrow = op_narrow,
     .inv_rms = op_inv_rms,
     .norm = op_norm,
     .collapse = op_collapse,

@@ -6,6 +6,15 @@ static void op_widen(float *y, const pl_bf16 *x, size_t n)
         y[i] = pl_bf16_to_f32(x[i]);
 }
 
+static void op_narrow(pl_bf16 *y, const float *x, size_t n)
+{
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        v16_store_bf(y + i, v16_load(x + i));
+    for (; i < n; i++)
+        y[i] = pl_bf16_from_f32(x[i]);
+}
+
 static float op_inv_rms(const pl_bf16 *x, size_t n, float eps)
 {
     v16 acc = v16_zero();

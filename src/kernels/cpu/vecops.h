@@ -29,6 +29,8 @@ typedef struct pl__key_tile {
 typedef struct pl__vec {
     /* y = x, n elements */
     void (*widen)(float *y, const pl_bf16 *x, size_t n);
+    /* y = bf(x), n elements */
+    void (*narrow)(pl_bf16 *y, const float *x, size_t n);
     /* 1 / sqrt(mean(x^2) + eps) */
     float (*inv_rms)(const pl_bf16 *x, size_t n, float eps);
     /* y = bf(g * (x * r)) */
