@@ -1,8 +1,8 @@
 /* A chat request of any bytes through reader, checks, renderer and tokenizer: refused by a parameter, or a prompt whose
  * control tokens are the ones that the renderer put there, no more, and whose ids spell its text. */
+#include "base/utf8.h"
 #include "text/chat.h"
 #include "text/tokenizer.h"
-#include "text/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* A reply of any bytes, whole, cut in two and byte by byte: the same reasoning and answer, always whole characters.
  * Bytes: flags, number of stop strings, their lengths, where to cut; then the stop strings and the reply. */
+#include "base/utf8.h"
 #include "text/splitter.h"
-#include "text/utf8.h"
 
 #include "base/buf.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/pretokenize.h"
 #include "text/tokenizer_impl.h"
-#include "text/utf8.h"
 
 static json_t *split(const char *regex)
 {

@@ -1,5 +1,7 @@
 #include "base/status.h"
 
+#include "base/printable.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,33 +23,19 @@ const char *pl_status_name(pl_status status)
     return "unknown";
 }
 
-/* vsnprintf cuts at a byte; drop the incomplete UTF-8 sequence that the cut may leave at the end. */
-static void cut_at_border(char *text, size_t cap)
-{
-    size_t len = strlen(text);
-    if (len + 1 < cap)
-        return;
-    size_t i = len;
-    while (i > 0 && ((unsigned char)text[i - 1] & 0xC0) == 0x80)
-        i--;
-    if (i == 0)
-        return;
-    unsigned char lead = (unsigned char)text[i - 1];
-    size_t whole = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    if (len - (i - 1) < whole)
-        text[i - 1] = '\0';
-}
-
+/* Messages quote what came from outside: names, fields, paths. Every one is made here, so here that becomes fit to be
+ * shown. Three bytes more than fit, so that a character that vsnprintf cuts lies behind the end. */
 static pl_status fill(pl_error *err, pl_status status, const char *param, int64_t offset, const char *fmt, va_list ap)
 {
+    char text[sizeof err->message + 3];
     if (!err)
         return status;
+    int n = vsnprintf(text, sizeof text, fmt, ap);
+    size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
     err->status = status;
     err->offset = offset;
-    vsnprintf(err->message, sizeof err->message, fmt, ap);
-    cut_at_border(err->message, sizeof err->message);
-    snprintf(err->param, sizeof err->param, "%s", param ? param : "");
-    cut_at_border(err->param, sizeof err->param);
+    pl_printable(err->message, sizeof err->message, text, len);
+    pl_printable(err->param, sizeof err->param, param ? param : "", param ? strlen(param) : 0);
     return status;
 }
 

@@ -2,9 +2,9 @@
  * resident. With a folder every tensor is checked on the way; the figures are those of the folder then. */
 #include "api/resident.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "checkpoint/inventory.h"
 #include "cli/cmd.h"
-#include "text/utf8.h"
 
 #include <jansson.h>
 #include <stdio.h>

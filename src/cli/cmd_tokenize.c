@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "cli/cmd.h"
 #include "text/tokenizer.h"
-#include "text/utf8.h"
 
 enum { INPUT_CAP = 1 << 30, OUTPUT_FLUSH = 1 << 16 };
 

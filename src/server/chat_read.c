@@ -70,8 +70,8 @@ static pl_status read_logprobs(const pl_json *root, pl_spec *spec, pl_error *err
     return PL_OK;
 }
 
-/* A result belongs to a call. The encoding needs no id and the C API takes none; the API has always asked for one, and a
- * client that forgets it would find its results in the wrong order. */
+/* A result belongs to a call. The encoding does without its id, and so does the C API; the HTTP API has always asked
+ * for it, and the results of a client that forgets it would be in whatever order they came. */
 static pl_status check_call_ids(const pl_json *messages, pl_error *err)
 {
     for (pl_json_iter it = {0}; pl_json_each(messages, &it);) {

@@ -1,7 +1,7 @@
 /* See errors.h. */
 #include "server/errors.h"
 
-#include "text/utf8.h"
+#include "base/printable.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,8 +22,10 @@ void pl_refusal_make(pl_refusal *r, int status, const char *code, const char *fm
     *r = (pl_refusal){.status = status, .type = type_of(status), .code = code, .retry_after_s = status == 503 ? 10 : 0};
     va_list args;
     va_start(args, fmt);
-    vsnprintf(r->message, sizeof r->message, fmt, args);
+    char text[sizeof r->message + 3];
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    pl_printable(r->message, sizeof r->message, text, strlen(text));
 }
 
 void pl_refusal_from(pl_refusal *r, const pl_error *err)
@@ -53,20 +55,10 @@ void pl_refusal_from(pl_refusal *r, const pl_error *err)
     memcpy(r->param, err->param, sizeof r->param);
 }
 
-/* A message may quote a request, and its length may cut a character in two. */
-static void put_message(const pl_refusal *r, pl_out *out)
-{
-    pl_buf text;
-    pl_buf_init(&text, 3 * sizeof r->message, "message");
-    out->failed = out->failed || pl_utf8_repair(&text, r->message, strlen(r->message), NULL) != PL_OK;
-    pl_out_string(out, text.data ? text.data : "", text.len);
-    pl_buf_free(&text);
-}
-
 void pl_refusal_write(const pl_refusal *r, pl_out *out)
 {
     pl_out_raw(out, "{\"error\": {\"message\": ");
-    put_message(r, out);
+    pl_out_text(out, r->message);
     pl_out_f(out, ", \"type\": \"%s\", \"param\": ", r->type);
     if (*r->param)
         pl_out_text(out, r->param);

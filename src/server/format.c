@@ -1,7 +1,7 @@
 /* What the replies of both endpoints have in common. */
 #include "server/exchange.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 

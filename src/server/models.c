@@ -1,7 +1,7 @@
 /* GET /v1/models and GET /v1/models/ID. */
 #include "server/server_int.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -32,7 +32,8 @@ void pl__model(pl_server *s, pl_http_conn *conn, const char *id, size_t len)
     bool ours = len == strlen(s->name) && memcmp(id, s->name, len) == 0;
     if (pl_utf8_check(id, len) != len || (s->settings.strict_name && !ours)) {
         pl_refusal refusal;
-        pl_refusal_make(&refusal, 404, "model_not_found", "this model is not here, only \"%.100s\"", s->name);
+        pl_refusal_make(&refusal, 404, "model_not_found", "the model \"%.*s\" is not here, only \"%.100s\"",
+                        (int)(len < 100 ? len : 100), id, s->name);
         pl_refusal_reply(&refusal, conn);
         return;
     }

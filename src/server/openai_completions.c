@@ -1,7 +1,7 @@
 /* Replies of POST /v1/completions. Logprobs are four parallel lists there, and a map a token. */
 #include "server/exchange.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 /* A token's text, or "bytes:\xe2\x80" where it is not text by itself: the map needs different names for different
  * tokens. */

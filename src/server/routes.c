@@ -8,16 +8,27 @@
 
 enum { PATH_MAX_BYTES = 1024 };
 
-typedef enum route_id { ROUTE_NONE, ROUTE_HEALTH, ROUTE_MODELS, ROUTE_MODEL, ROUTE_CHAT, ROUTE_COMPLETIONS } route_id;
+typedef enum route_id {
+    ROUTE_NONE,
+    ROUTE_INDEX,
+    ROUTE_HEALTH,
+    ROUTE_MODELS,
+    ROUTE_MODEL,
+    ROUTE_CHAT,
+    ROUTE_COMPLETIONS
+} route_id;
 
 static const struct {
     const char *path; /* without /v1 */
     route_id id;
     const char *allow;
 } routes[] = {
-    {"/health", ROUTE_HEALTH, "GET, HEAD, OPTIONS"},    {"/models", ROUTE_MODELS, "GET, HEAD, OPTIONS"},
+    {"/", ROUTE_INDEX, "GET, HEAD, OPTIONS"},
+    {"/health", ROUTE_HEALTH, "GET, HEAD, OPTIONS"},
+    {"/models", ROUTE_MODELS, "GET, HEAD, OPTIONS"},
     {"/models/", ROUTE_MODEL, "GET, HEAD, OPTIONS"}, /* and what follows */
-    {"/chat/completions", ROUTE_CHAT, "POST, OPTIONS"}, {"/completions", ROUTE_COMPLETIONS, "POST, OPTIONS"},
+    {"/chat/completions", ROUTE_CHAT, "POST, OPTIONS"},
+    {"/completions", ROUTE_COMPLETIONS, "POST, OPTIONS"},
 };
 
 static int hex(char c)
@@ -64,7 +75,7 @@ static int find_route(const char *path, const char **rest)
         path += 3;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         size_t n = strlen(routes[i].path);
-        bool open = routes[i].path[n - 1] == '/';
+        bool open = n > 1 && routes[i].path[n - 1] == '/';
         if (open ? strncmp(path, routes[i].path, n) == 0 && path[n] : strcmp(path, routes[i].path) == 0) {
             *rest = path + n;
             return (int)i;
@@ -106,6 +117,23 @@ static void allow_origin(pl_http_conn *conn)
     pl_http_set_headers(conn, lines);
 }
 
+/* Somebody looks at the address itself: what is behind it. */
+static void answer_index(pl_http_conn *conn)
+{
+    pl_out out;
+    pl_out_init(&out);
+    pl_out_raw(&out, "{\"server\": \"paceline\", \"endpoints\": [");
+    for (size_t i = 0, n = 0; i < sizeof routes / sizeof *routes; i++) {
+        const char *allow = routes[i].allow, *path = routes[i].path;
+        if (routes[i].id != ROUTE_INDEX)
+            pl_out_f(&out, "%s\"%.*s %s%s%s\"", n++ ? ", " : "", (int)strcspn(allow, ","), allow,
+                     routes[i].id == ROUTE_HEALTH ? "" : "/v1", path, routes[i].id == ROUTE_MODEL ? "{id}" : "");
+    }
+    pl_out_raw(&out, "]}");
+    pl_http_reply(conn, 200, "application/json", NULL, out.buf.data, out.buf.len);
+    pl_out_free(&out);
+}
+
 static void answer_options(pl_http_conn *conn, const char *allow)
 {
     char headers[256];
@@ -122,9 +150,6 @@ static void answer_unknown(pl_http_conn *conn)
     const pl_http_reader *r = pl_http_request(conn);
     int len = (int)(r->target_len < 100 ? r->target_len : 100);
     pl_refusal_make(&refusal, 404, "not_found", "nothing is at %.*s", len, r->head.data + r->target);
-    for (char *c = refusal.message; *c; c++) /* a target may hold bytes that are not UTF-8 */
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
     pl_refusal_reply(&refusal, conn);
 }
 
@@ -174,6 +199,8 @@ void pl__route(pl_server *s, pl_http_conn *conn)
         answer_options(conn, routes[at].allow);
     else if (post ? !pl_http_method_is(r, "POST") : !pl_http_method_is(r, "GET") && !pl_http_method_is(r, "HEAD"))
         answer_method(conn, routes[at].allow);
+    else if (routes[at].id == ROUTE_INDEX)
+        answer_index(conn);
     else if (routes[at].id == ROUTE_HEALTH)
         pl__health(s, conn);
     else if (!s->host || (post && s->stopping))

@@ -1,8 +1,8 @@
 /* Rendering: a checked conversation to the pieces of its prompt. */
 #include "text/chat.h"
 
+#include "base/utf8.h"
 #include "text/chat_int.h"
-#include "text/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  * first value becomes a MOVED one, with the distance to the last value, and the later keys leave the chain. */
 #include "text/json_int.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

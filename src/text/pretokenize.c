@@ -1,7 +1,7 @@
 #include "text/pretokenize.h"
 
+#include "base/utf8.h"
 #include "text/unicode.h"
-#include "text/utf8.h"
 
 /* As they stand in the file: the CR and LF of the third are real ones, the ranges of the second real characters. */
 const char *const pl__split_regex[3] = {

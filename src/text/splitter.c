@@ -9,8 +9,8 @@
  * the two, where answer bytes go by. */
 #include "text/splitter.h"
 
+#include "base/utf8.h"
 #include "text/tokenizer.h"
-#include "text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

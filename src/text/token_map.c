@@ -4,9 +4,9 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/utf8.h"
 #include "text/tokenizer_impl.h"
 #include "text/unicode.h"
-#include "text/utf8.h"
 
 enum {
     /* Compatibility decomposition makes at most 18 code points of one (U+FDFA), which takes 3 bytes. */

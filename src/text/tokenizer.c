@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/pretokenize.h"
 #include "text/tokenizer_impl.h"
-#include "text/utf8.h"
 
 void pl_tokenizer_close(pl_tokenizer *tok)
 {

@@ -44,7 +44,7 @@ const unsigned char *pl_tokenizer_sha256(const pl_tokenizer *tok);
  *   match_added: cut the spellings of added tokens ("<|User|>" and the like) out first, as the reference library does;
  *   false: everything is plain text, so no text can become a control token.
  * Text must be UTF-8 (no surrogates, no overlong forms): PL_EFORMAT with the offset of the first byte at fault. A
- * caller with other bytes replaces them first (pl_utf8_repair in text/utf8.h). PL_ELIMIT past PL_ENCODE_BYTES_MAX or
+ * caller with other bytes replaces them first (pl_utf8_repair in base/utf8.h). PL_ELIMIT past PL_ENCODE_BYTES_MAX or
  * the cap of out, PL_ENOMEM. out is unchanged on failure. */
 pl_status pl_tokenizer_encode(const pl_tokenizer *tok, const char *text, size_t len, bool match_added, pl_ids *out,
                               pl_error *err);

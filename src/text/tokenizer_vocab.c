@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/tokenizer_read.h"
-#include "text/utf8.h"
 
 /* Ids may have gaps, but not so many that a small file asks for a large table. */
 enum { GAPS_MAX = 1 << 16 };

@@ -35,10 +35,34 @@ class Http(serve.Case):
         self.assertEqual(self.server.post("/completions", {"prompt": "a", "max_tokens": 1}).status, 200)
 
     def test_unknown_paths(self):
-        for path in ("/", "/v1", "/v1/chat", "/v2/models", "/v1/v1/models", "/healthy", "/v1/models%00", "/%zz", "*", "/%ff",
+        for path in ("/v1", "/v1/chat", "/v2/models", "/v1/v1/models", "/healthy", "/v1/models%00", "/%zz", "*", "/%ff",
                      "http://test", "/" + "a" * 2000):
             self.check_error(self.server.get(path), 404, None, "not_found", "not_found_error")
         self.check_error(self.server.post("/v1/embeddings", {}), 404, None, "not_found", "not_found_error")
+
+    def test_the_address_itself_tells_what_is_behind_it(self):
+        reply = self.server.get("/")
+        self.assertEqual((reply.status, reply.headers["content-type"]), (200, "application/json"))
+        got = reply.json()
+        self.assertEqual(got, {"server": "paceline", "endpoints": [
+            "GET /health", "GET /v1/models", "GET /v1/models/{id}", "POST /v1/chat/completions", "POST /v1/completions"]})
+        self.assertEqual(self.server.get("/?x=1").json(), got)
+        self.assertEqual(self.server.post("/", {}).status, 405)
+        for line in got["endpoints"]:
+            method, path = line.split()
+            self.assertNotEqual(self.server.send(serve.request(method, path, b"{}" if method == "POST" else None)).status, 404)
+
+    def test_bytes_of_a_request_are_shown_as_text(self):
+        error = self.check_error(self.server.get("/v1/models/%ff%1b%5b2Jx"), 404, None, "model_not_found", "not_found_error")
+        self.assertEqual(error["message"], 'the model "\\xFF\\x1B[2Jx" is not here, only "nano"')
+        error = self.check_error(self.server.send(b"GET /\xff\xe2\x96 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), 404, None,
+                                 "not_found", "not_found_error")
+        self.assertEqual(error["message"], "nothing is at /\\xFF\\xE2\\x96")
+        for body, message in (({"logit_bias": {"\x1b[31m\n\u202e": 1}}, '"\\x1B[31m\\x0A\\xE2\\x80\\xAE" is no token id'),
+                              ({"logit_bias": {"\u8a9e" * 20: 1}}, '"' + "\u8a9e" * 13 + "\\xE8" + '" is no token id')):
+            reply = self.server.chat(**body)
+            error = self.check_error(reply, 400, "logit_bias")
+            self.assertIn(message, error["message"])
 
     def test_wrong_methods_are_told_the_right_ones(self):
         for method, path, allow in (("GET", "/v1/chat/completions", "POST, OPTIONS"), ("PUT", "/v1/completions", "POST, OPTIONS"),

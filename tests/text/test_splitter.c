@@ -2,7 +2,7 @@
  * at every place and byte by byte. */
 #include "support.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 typedef struct result {
     pl_buf reasoning, content;

@@ -3,8 +3,8 @@
 #define PL_TESTS_TEXT_TOKENIZER_CHECK_H
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "text/tokenizer_impl.h"
-#include "text/utf8.h"
 
 #define NANO_TOKENIZER "models/nano/tokenizer.json"
 #define TINY_TOKENIZER "tests/vectors/tiny-a/model/tokenizer.json"

@@ -1,6 +1,6 @@
 /* UTF-8: one code point at a time, strict. */
-#ifndef PL_TEXT_UTF8_H
-#define PL_TEXT_UTF8_H
+#ifndef PL_BASE_UTF8_H
+#define PL_BASE_UTF8_H
 
 #include "base/buf.h"
 

@@ -1,4 +1,4 @@
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 /* Length of a character by its lead byte, 0 for a byte that leads none; and the range of the byte behind it, which is
  * where overlong forms, surrogates and values past U+10FFFF show (Unicode 16.0, table 3-7). */
