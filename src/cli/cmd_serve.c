@@ -4,12 +4,14 @@
  * /health answers meanwhile; it and the server report back by SIGUSR1. */
 #include "cli/cmd.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/thread.h"
 #include "server/server.h"
 #include "text/chat.h"
 
+#include <errno.h>
 #include <libgen.h>
 #include <limits.h>
 #include <pthread.h>
@@ -17,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -209,6 +212,24 @@ static char *model_name(const pl_settings *settings, const char *dir)
     return name;
 }
 
+/* Looked at before we listen, for that is what most often is wrong; the rest shows while the model is loaded. */
+static pl_status check_model_dir(const char *dir, pl_error *err)
+{
+    static const char hint[] = "a model is a folder with config.json, tokenizer.json and *.safetensors files";
+    struct stat st;
+    if (stat(dir, &st) != 0)
+        return pl_fail_param(err, PL_ENOTFOUND, "model", "-m %s: %s; %s", dir, strerror(errno), hint);
+    if (!S_ISDIR(st.st_mode))
+        return pl_fail_param(err, PL_ENOTFOUND, "model", "-m %s: not a folder; %s", dir, hint);
+    char *config = pl_path_join(dir, "config.json");
+    if (!config)
+        return pl_fail(err, PL_ENOMEM, "no memory for the model's name");
+    int rc = stat(config, &st), why = errno;
+    free(config);
+    return rc == 0 ? PL_OK
+                   : pl_fail_param(err, PL_ENOTFOUND, "model", "-m %s: config.json: %s; %s", dir, strerror(why), hint);
+}
+
 static pl_engine_settings engine_settings(const pl_settings *s)
 {
     return (pl_engine_settings){
@@ -241,8 +262,11 @@ int cmd_serve(const pl_settings *settings)
                                     .cache_dir = pl_set_text(settings, PL_SET_CACHE_DIR),
                                     .seed_salt = pl_set_text(settings, PL_SET_SEED_SALT),
                                     .drafts = pl_set_on(settings, PL_SET_DRAFTS)};
-    if (read_flags(settings, &l.settings.flags, &err) != PL_OK || cmd_model_dir(settings, &dir, &err) != PL_OK)
+    if (read_flags(settings, &l.settings.flags, &err) != PL_OK || cmd_model_dir(settings, &dir, &err) != PL_OK ||
+        check_model_dir(dir, &err) != PL_OK) {
+        free(dir);
         return cmd_fail(settings, &err);
+    }
     l.settings.dir = dir;
     char *name = model_name(settings, dir);
     int code = CMD_FAILED;

@@ -241,10 +241,11 @@ class Ending(serve.unittest.TestCase):
                 serve.Server("--port", str(server.port))
         finally:
             server.close()
-        lost = serve.Server("-m", "/nowhere", wait=False)
-        self.assertNotEqual(lost.process.wait(30), 0)
-        self.assertIn("/nowhere", lost.errors())
-        lost.close()
+        with tempfile.TemporaryDirectory() as empty:
+            for folder, reason in (("/nowhere", "No such file"), (empty, "config.json: No such file"), (__file__, "not a folder")):
+                # nothing listened
+                with self.assertRaisesRegex(RuntimeError, f"no listening line but '': .*-m {folder}: {reason}.*a model is a folder"):
+                    serve.Server("-m", folder, wait=False)
 
     def test_bad_flags_stop_the_start(self):
         for flags in (("--port", "70000"), ("--effort", "huge"), ("--queue", "0"), ("--temperature", "3"), ("--nope",)):
