@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { PLACES = 8 /* looked at for the longest match */, MATCH_MOST = 32 };
+enum { PLACES = 8 /* looked at for the longest match */, STEPS = 64 /* most along a chain */, MATCH_MOST = 32 };
 
 static uint32_t slots_for(int context)
 {
@@ -67,8 +67,10 @@ int pl__copy_find(const pl__copy *copy, const int32_t *token, int n, int32_t *dr
     if (n < PL_COPY_MATCH + 1 || most < 1)
         return 0;
     int best = -1, at = copy->before[n - 1];
-    for (int looked = 0; at >= 0 && looked < PLACES; looked++, at = copy->before[at]) {
+    /* A chain also holds other runs of the same hash; they must not hide the places of this one. */
+    for (int looked = 0, steps = 0; at >= 0 && looked < PLACES && steps < STEPS; steps++, at = copy->before[at]) {
         int found = agree(token, at, n - 1);
+        looked += found >= PL_COPY_MATCH;
         if (found > *match) {
             *match = found;
             best = at;
