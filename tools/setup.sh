@@ -18,7 +18,7 @@ missing_packages() {
     have_library jansson || echo "libjansson-dev: JSON"
     have_library libutf8proc || echo "libutf8proc-dev: Unicode normalisation for the token map"
     case " $* " in
-    *" release "* | *" asan "* | *" tsan "* | *" peers "* | *" tidy "*)
+    *" release "* | *" asan "* | *" tsan "* | *" peers "* | *" long "* | *" tidy "*)
         have_library cmocka || echo "libcmocka-dev: the unit tests" ;;
     esac
     case " $* " in

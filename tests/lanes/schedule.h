@@ -150,8 +150,13 @@ static void run_schedules(void (*run)(uint64_t seed), long standard)
     uint64_t seed = first ? strtoull(first, NULL, 10) : 20261201;
     long schedules = count ? strtol(count, NULL, 10) : standard;
     print_message("seed %" PRIu64 ", %ld schedules\n", seed, schedules);
-    for (long i = 0; i < schedules; i++)
+    for (long i = 0; i < schedules; i++) {
         run(seed + (uint64_t)i);
+        if (count && (i + 1) % 100 == 0) { /* who asks for many wants to know how far it is */
+            print_message("%ld/%ld schedules\n", i + 1, schedules);
+            fflush(stdout);
+        }
+    }
 }
 
 #endif
