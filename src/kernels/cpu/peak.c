@@ -1,4 +1,6 @@
 /* The machine's ceilings: streaming reads and fused multiply-adds. */
+#define PEAK_READ_FN pl__peak_read_any
+#define PEAK_LANES   4
 #include "kernels/cpu/peak_body.h"
 
 #include "kernels/peak.h"
@@ -6,15 +8,37 @@
 #include <math.h>
 #include <string.h>
 
-/* Plain enough for any compiler to make wide loads of it; four sums hide the latency of the additions. */
-uint64_t pl_peak_read(const void *data, size_t bytes)
+static const struct {
+    const char *name;
+    int streams;
+    size_t ahead;
+} ways[PL_PEAK_READS] = {{"1 stream", 1, 0},
+                         {"1 stream, 4 KB ahead", 1, 4096},
+                         {"1 stream, 16 KB ahead", 1, 16384},
+                         {"2 streams, 8 KB ahead", 2, 8192},
+                         {"4 streams", 4, 0},
+                         {"4 streams, 8 KB ahead", 4, 8192}};
+
+const char *pl_peak_read_name(int way)
 {
-    const uint64_t *p = data;
-    uint64_t a[8] = {0};
-    for (size_t i = 0; i + 8 <= bytes / 8; i += 8)
-        for (int j = 0; j < 8; j++)
-            a[j] ^= p[i + (size_t)j];
-    return a[0] ^ a[1] ^ a[2] ^ a[3] ^ a[4] ^ a[5] ^ a[6] ^ a[7];
+    return ways[way].name;
+}
+
+uint64_t pl_peak_read(const char *isa, int way, const void *data, size_t bytes)
+{
+    int streams = ways[way].streams;
+    size_t ahead = ways[way].ahead;
+#if defined(__x86_64__)
+    if (strcmp(isa, "avx2") == 0)
+        return pl__peak_read_avx2(data, bytes, streams, ahead);
+    if (strcmp(isa, "avx512") == 0)
+        return pl__peak_read_avx512(data, bytes, streams, ahead);
+#elif defined(__aarch64__)
+    if (strcmp(isa, "neon") == 0)
+        return pl__peak_read_neon(data, bytes, streams, ahead);
+#endif
+    (void)isa;
+    return pl__peak_read_any(data, bytes, streams, ahead);
 }
 
 static double fma_scalar(int rounds, float *sink)
