@@ -5,6 +5,8 @@
 #include "model/plan.h"
 #include "model/take.h"
 
+#include <stdatomic.h>
+
 typedef struct pl__buffers {
     int rows; /* most rows of a launch */
 
@@ -61,7 +63,8 @@ typedef struct pl__buffers {
 /* One launch in the making. */
 typedef struct pl__pass {
     pl_launch launch;
-    pl_groups groups[3]; /* by ratio: the groups that this launch completes */
+    pl_groups groups[3];       /* by ratio: the groups that this launch completes */
+    const atomic_bool *cancel; /* give the launch up when it is true; may be NULL */
 } pl__pass;
 
 pl_status pl__buffers_take(pl__buffers *b, pl__taker *t, const pl_config *config, const pl_model_settings *settings,

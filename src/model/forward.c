@@ -118,13 +118,13 @@ pl_status pl_model_forward(pl_model *m, const pl_run *run, int runs, const atomi
     PL_TRY(check_launch(m, run, runs, err));
     pl__pass pass;
     begin(m, run, runs, &pass);
+    pass.cancel = cancel;
     int rows = pass.launch.rows;
     pl__engram_ids(m, &pass);
     pl__pre pre = pl__embed(m, rows);
     for (int layer = 0; layer < m->config->layers; layer++) {
-        if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
-            return pl_fail(err, PL_ECANCELED, "forward: cancelled before layer %d", layer);
-        pl__layer(m, layer, &pass, &pre, true);
+        if (!pl__layer(m, layer, &pass, &pre, true))
+            return pl_fail(err, PL_ECANCELED, "forward: cancelled in layer %d", layer);
         if (tracer)
             PL_TRY(trace_layer(m, tracer, layer, pre, rows, err));
     }

@@ -176,34 +176,59 @@ static void note_taps(pl_model *m, int layer, int rows)
                                    (size_t)c->taps * (size_t)c->hidden, m->buffers.h, rows, c->hc_mult, c->hidden);
 }
 
-void pl__layer(pl_model *m, int layer, const pl__pass *pass, pl__pre *pre, bool taps)
+/* Parts of a layer are as long as a layer of a short piece: who left should not hold the engine up for all of them. */
+static bool given_up(const pl__pass *pass)
+{
+    return pass->cancel && atomic_load_explicit(pass->cancel, memory_order_relaxed);
+}
+
+static bool attend(pl_model *m, int layer, const pl__pass *pass)
 {
     pl_kernels *k = &m->kernels;
     pl__buffers *f = &m->buffers;
     const pl_config *c = m->config;
     const pl__block *b = &m->weights.block[layer];
-    int n = pass->launch.rows, owner = c->kv_owner[layer];
     const pl_rope *rope = c->ratio[layer] ? &m->rope_long : &m->rope_plain;
-
-    pl__engram_apply(m, layer, n);
-    if (taps)
-        note_taps(m, layer, n); /* the stream that enters the layer, its engram included */
-
-    pl__coef(m, f->coef_attn, &b->hc_attn, n);
-    pl__collapse_norm(m, *pre, b->attn_norm, n);
+    int owner = c->kv_owner[layer];
     pl__project(m, b, rope, pass);
     k->window_put(k, &m->state.window[layer], f->kv, c->head_dim, &pass->launch);
+    if (given_up(pass))
+        return false;
     if (pl_config_owns_kv(c, layer))
         pl__compress(m, layer, pass);
     if (pl_config_owns_index(c, layer))
         pl__index(m, layer, pass);
+    if (given_up(pass))
+        return false;
     k->attention(k, f->o, f->q, &m->state.window[layer], c->window, owner < 0 ? NULL : &m->state.entries[owner],
                  owner < 0 ? NULL : &f->lists, b->sink, c->heads, c->head_dim, pl__attention_scale(c), &pass->launch);
+    if (given_up(pass))
+        return false;
     pl__attention_out(m, b, rope, pass);
+    return !given_up(pass);
+}
+
+bool pl__layer(pl_model *m, int layer, const pl__pass *pass, pl__pre *pre, bool taps)
+{
+    pl__buffers *f = &m->buffers;
+    const pl_config *c = m->config;
+    const pl__block *b = &m->weights.block[layer];
+    int n = pass->launch.rows;
+
+    if (given_up(pass))
+        return false;
+    pl__engram_apply(m, layer, n);
+    if (taps)
+        note_taps(m, layer, n); /* the stream that enters the layer, its engram included */
+    pl__coef(m, f->coef_attn, &b->hc_attn, n);
+    pl__collapse_norm(m, *pre, b->attn_norm, n);
+    if (given_up(pass) || !attend(m, layer, pass))
+        return false;
     pl__expand(m, f->coef_attn, n);
 
     pl__coef(m, f->coef_ffn, &b->hc_ffn, n);
     pl__ffn(m, b, n);
     pl__expand(m, f->coef_ffn, n);
     *pre = (pl__pre){f->coef_ffn, (2 + c->hc_mult) * c->hc_mult}; /* A of the FFN: collapses the next layer's input */
+    return true;
 }

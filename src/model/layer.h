@@ -40,8 +40,10 @@ void pl__engram_apply(pl_model *m, int layer, int rows);
 /* Look the rows of every engram layer up (ids only) for a pass. */
 void pl__engram_ids(pl_model *m, const pl__pass *pass);
 
-/* One target layer: h and *pre in, h and *pre out; taps noted on the way when `taps`. */
-void pl__layer(pl_model *m, int layer, const pl__pass *pass, pl__pre *pre, bool taps);
+/* One target layer: h and *pre in, h and *pre out; taps noted on the way when `taps`. False: pass->cancel was true
+ * before one of its parts, and the rest was left undone. What it wrote then lies at the launch's positions, which the
+ * next launch at them writes again. */
+bool pl__layer(pl_model *m, int layer, const pl__pass *pass, pl__pre *pre, bool taps);
 
 /* h = copies of the tokens' embeddings, pre = 1, 0, ..: the input of layer 0. */
 pl__pre pl__embed(pl_model *m, int rows);

@@ -47,8 +47,9 @@ typedef struct pl_tracer {
  * run of at most settings.piece. Afterwards pl_model_len(slot) is pos + rows for each run. A rewind reaches back at
  * most as far as the rings do: into the slot's latest launch always; further is PL_EINVAL (keep a snapshot for that).
  * Logits of the wanted rows, at most settings.rows of them, are ready in pl_model_logits.
- * `cancel` (may be NULL) is read between layers: when it is true the launch is given up with PL_ECANCELED and every
- * slot holds `pos` tokens, as before the call but for the rewind. Tokens out of range, overfull slots: PL_EINVAL. */
+ * `cancel` (may be NULL) is read between the parts of every layer: when it is true the launch is given up with
+ * PL_ECANCELED and every slot holds `pos` tokens, as before the call but for the rewind. Tokens out of range, overfull
+ * slots: PL_EINVAL. */
 pl_status pl_model_forward(pl_model *model, const pl_run *run, int runs, const atomic_bool *cancel,
                            const pl_tracer *tracer, pl_error *err);
 

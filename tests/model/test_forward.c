@@ -1,4 +1,5 @@
 /* What a forward refuses, what a cancel leaves behind, how far a rewind reaches. */
+#include "model/internal.h"
 #include "model/support.h"
 
 static fixture f;
@@ -68,6 +69,91 @@ static void a_cancelled_launch_leaves_the_slot_usable(void **state)
     assert_memory_equal(want, pl_model_logits(f.model, 0), sizeof want);
 }
 
+/* Operations that raise the flag while they run, as a client does that leaves: the n-th call of one of them. */
+typedef enum operation { OP_WINDOW, OP_INDEX, OP_ATTENTION, OP_MOE, OPERATIONS } operation;
+static struct {
+    pl_kernels own;
+    operation at;
+    int left, later; /* calls of `at` before the flag; operations begun behind it */
+    atomic_bool flag;
+} leaver;
+
+static void passes(operation which)
+{
+    leaver.later += leaver.flag;
+    if (which == leaver.at && leaver.left-- == 0)
+        leaver.flag = true;
+}
+
+static void leaving_window(pl_kernels *k, const pl_ring *ring, const pl_bf16 *kv, int dim, const pl_launch *launch)
+{
+    passes(OP_WINDOW);
+    leaver.own.window_put(k, ring, kv, dim, launch);
+}
+
+static void leaving_index(pl_kernels *k, const pl_lists *lists, int topk, const pl_bf16 *q, const pl_bf16 *w,
+                          float w_scale, const pl_entries *entries, int heads, int dim, const pl_candidates *publish,
+                          const pl_candidates *within, const pl_launch *launch)
+{
+    passes(OP_INDEX);
+    leaver.own.index_select(k, lists, topk, q, w, w_scale, entries, heads, dim, publish, within, launch);
+}
+
+static void leaving_attention(pl_kernels *k, pl_bf16 *o, const pl_bf16 *q, const pl_ring *ring, int window,
+                              const pl_entries *entries, const pl_lists *lists, const float *sink, int heads, int dim,
+                              float scale, const pl_launch *launch)
+{
+    passes(OP_ATTENTION);
+    leaver.own.attention(k, o, q, ring, window, entries, lists, sink, heads, dim, scale, launch);
+}
+
+static void leaving_moe(pl_kernels *k, pl_bf16 *y, const pl_bf16 *x, const int32_t *id, const float *weight,
+                        const pl_experts *e, int rows, int dim)
+{
+    passes(OP_MOE);
+    leaver.own.moe(k, y, x, id, weight, e, rows, dim);
+}
+
+/* A launch of 15 rows behind 20, given up in the nth call of an operation; false when there is no such call. */
+static bool give_up_in(operation at, int nth)
+{
+    pl_error err;
+    pl_model_reset(f.model, 0);
+    assert_int_equal(forward(0, 0, 20, NULL, &err), PL_OK);
+    leaver.at = at, leaver.left = nth, leaver.later = 0;
+    leaver.flag = false;
+    pl_kernels *k = &f.model->kernels;
+    leaver.own = *k;
+    k->window_put = leaving_window, k->index_select = leaving_index;
+    k->attention = leaving_attention, k->moe = leaving_moe;
+    pl_status status = forward(0, 20, 15, &leaver.flag, &err);
+    *k = leaver.own;
+    /* behind the last layer's experts nothing is left to give up */
+    bool last = at == OP_MOE && nth == f.model->config->layers - 1;
+    assert_int_equal(status, leaver.flag && !last ? PL_ECANCELED : PL_OK);
+    return leaver.flag;
+}
+
+static void a_cancel_is_seen_between_the_parts_of_a_layer(void **state)
+{
+    (void)state;
+    pl_error err;
+    float want[512];
+    pl_model_reset(f.model, 0);
+    assert_int_equal(forward(0, 0, 20, NULL, &err), PL_OK);
+    assert_int_equal(forward(0, 20, 7, NULL, &err), PL_OK);
+    memcpy(want, pl_model_logits(f.model, 0), sizeof want);
+    for (int at = 0; at < OPERATIONS; at++) {
+        int nth = 0;
+        for (; give_up_in((operation)at, nth); nth++) {
+            assert_int_equal(leaver.later, 0);
+            assert_int_equal(forward(0, 20, 7, NULL, &err), PL_OK);
+            assert_memory_equal(want, pl_model_logits(f.model, 0), sizeof want);
+        }
+        assert_in_range(nth, 1, f.model->config->layers);
+    }
+}
+
 static void the_drafter_refuses_what_it_cannot_do(void **state)
 {
     (void)state;
@@ -109,6 +195,7 @@ int main(void)
         cmocka_unit_test(bad_launches_are_refused),
         cmocka_unit_test(a_rewind_reaches_the_latest_launch),
         cmocka_unit_test(a_cancelled_launch_leaves_the_slot_usable),
+        cmocka_unit_test(a_cancel_is_seen_between_the_parts_of_a_layer),
         cmocka_unit_test(the_drafter_refuses_what_it_cannot_do),
     };
     return cmocka_run_group_tests(tests, open_tiny, close_tiny);
