@@ -154,7 +154,7 @@ static void it_equals_looking_everywhere(void **state)
         int32_t text[LONG], draft[MOST], expected[MOST];
         int letters = 2 + below(5), match, wanted;
         for (int i = 0; i < LONG; i++) /* now and then a stretch of what was there */
-            text[i] = i > 60 && i % 50 < 20 ? text[i - 50 - t % 10] : below(letters) * 1000003;
+            text[i] = i > 110 && i % 100 < 45 ? text[i - 100 - t % 10] : below(letters) * 1000003;
         open_index(&c, LONG);
         for (int n = 0; n <= LONG; n += 1 + below(9)) {
             int most = below(MOST + 1), count = found(&c, text, n, draft, most, &match);
