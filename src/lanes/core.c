@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prices to begin with, in ms; real rounds replace them at once (depth/cost.h), so only their proportions count: those of
- * the trained model on two processors, where a further row took half of a first one, and a pass a third more. */
+/* Prices to begin with, in ms; real rounds replace them at once (depth/cost.h), so only their proportions count: those
+ * of the trained model on two processors, where a further row took half of a first one, and a pass a third more. */
 static const double FIRST_MS = 10, ROW_MS = 5, PASS_MS = 13, ASK_MS = 10;
 enum { FIRST_PIECE = 64, BACKGROUND_EVERY = 16 };
 

@@ -1,6 +1,6 @@
-/* What the core itself takes of a round: not a test, a measurement (docs/ledger.md). The target and the drafter do nothing
- * and draw from one row of 64 logits, so what is timed is choosing, drafting, drawing, committing and keeping books. Prints
- * JSON: microseconds a round and stream. */
+/* What the core itself takes of a round: not a test, a measurement (docs/ledger.md). The target and the drafter do
+ * nothing and draw from one row of 64 logits, so what is timed is choosing, drafting, drawing, committing and keeping
+ * books. Prints JSON: microseconds a round and stream. */
 #include "base/clock.h"
 #include "lanes/core_kit.h"
 
