@@ -2,9 +2,10 @@
 
 #include <math.h>
 
-/* A measurement weighs 1/n up to this n, then 1/CAP: the mean of about the last CAP. One stall (a page fault, another
- * process) must not reprice a round, so what is far above the mean is cut before it is taken in. */
-enum { CAP = 40 };
+/* The least of the first FIRST, since a program's first launches wait for pages; from then on a measurement weighs 1/n, at
+ * least 1/CAP: the mean of about the last CAP. One stall (a page fault, another process) must not reprice a round, so
+ * what is far above the mean is cut before it is taken in. */
+enum { FIRST = 4, CAP = 40 };
 static const double CLIP = 2.0;
 
 void pl_cost_init(pl_cost *cost, double first_ms, double row_ms, double pass_ms, double ask_ms)
@@ -16,11 +17,13 @@ static void saw(pl_cost_entry *entry, double ms)
 {
     if (!(ms > 0) || !isfinite(ms))
         return;
-    if (entry->seen >= 4 && ms > CLIP * entry->ms)
-        ms = CLIP * entry->ms;
+    if (entry->seen < FIRST) {
+        entry->ms = entry->seen++ ? fmin(entry->ms, ms) : ms;
+        return;
+    }
     if (entry->seen < CAP)
         entry->seen++;
-    entry->ms += (ms - entry->ms) / entry->seen;
+    entry->ms += (fmin(ms, CLIP * entry->ms) - entry->ms) / entry->seen;
 }
 
 /* Measured here, else on the line between the measured neighbours; outside of all, the guess times what the nearest

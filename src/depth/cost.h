@@ -11,7 +11,7 @@
 enum { PL_COST_ROWS = 64 /* rows with an entry of their own; a straight line goes on behind them */, PL_COST_ASKS = 8 };
 
 typedef struct pl_cost_entry {
-    double ms; /* measured: the mean of late; 0 while never measured */
+    double ms; /* measured: the mean of late, of the first few the least; 0 while never measured */
     int seen;  /* measurements so far, counted up to a cap */
 } pl_cost_entry;
 

@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-enum { TRIAL = 6, FIRST_REST = 24, MOST_STRIKES = 6 };
-static const double LOSS_ROUNDS = 1.5, HOARD_ROUNDS = 8;
+enum { TRIAL = 2, PROVEN = 48, FIRST_REST = 32, MOST_STRIKES = 6 };
+static const double LOSS_ROUNDS = 2, HOARD_ROUNDS = 8;
 
 bool pl__pause_now(const pl__pause *pause)
 {
@@ -27,7 +27,7 @@ void pl__pause_saw(pl__pause *pause, bool passed, double tokens, double ms, int 
     pause->gain += tokens * plain_ms / lanes - ms;
     /* What was won long ago must not pay for losing now. */
     pause->gain = fmin(pause->gain, HOARD_ROUNDS * plain_ms);
-    if (pause->trial >= 8 * TRIAL && pause->gain > 0)
+    if (pause->trial >= PROVEN && pause->gain > 0)
         pause->strikes = 0;
     if (pause->trial < TRIAL || pause->gain > -LOSS_ROUNDS * plain_ms)
         return;
