@@ -212,22 +212,34 @@ static char *model_name(const pl_settings *settings, const char *dir)
     return name;
 }
 
+/* Is DIR/name there? ENOMEM, or why it is not. */
+static int missing(const char *dir, const char *name)
+{
+    struct stat st;
+    char *path = pl_path_join(dir, name);
+    int why = !path ? ENOMEM : stat(path, &st) != 0 ? errno : 0;
+    free(path);
+    return why;
+}
+
 /* Looked at before we listen, for that is what most often is wrong; the rest shows while the model is loaded. */
 static pl_status check_model_dir(const char *dir, pl_error *err)
 {
     static const char hint[] = "a model is a folder with config.json, tokenizer.json and *.safetensors files";
+    static const char *const files[] = {"config.json", "tokenizer.json", "model.safetensors.index.json"};
     struct stat st;
     if (stat(dir, &st) != 0)
         return pl_fail_param(err, PL_ENOTFOUND, "model", "-m %s: %s; %s", dir, strerror(errno), hint);
     if (!S_ISDIR(st.st_mode))
         return pl_fail_param(err, PL_ENOTFOUND, "model", "-m %s: not a folder; %s", dir, hint);
-    char *config = pl_path_join(dir, "config.json");
-    if (!config)
-        return pl_fail(err, PL_ENOMEM, "no memory for the model's name");
-    int rc = stat(config, &st), why = errno;
-    free(config);
-    return rc == 0 ? PL_OK
-                   : pl_fail_param(err, PL_ENOTFOUND, "model", "-m %s: config.json: %s; %s", dir, strerror(why), hint);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        int why = missing(dir, files[i]);
+        if (why && i == 2 && !missing(dir, "model.safetensors")) /* one file needs no index */
+            why = 0;
+        if (why)
+            return pl_fail_param(err, PL_ENOTFOUND, "model", "-m %s: %s: %s; %s", dir, files[i], strerror(why), hint);
+    }
+    return PL_OK;
 }
 
 static pl_engine_settings engine_settings(const pl_settings *s)

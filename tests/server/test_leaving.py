@@ -1,6 +1,7 @@
 """Clients that leave, wait, or do not read; a full queue; keep-alive signs; the server's own end."""
 import fcntl
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -241,10 +242,18 @@ class Ending(serve.unittest.TestCase):
                 serve.Server("--port", str(server.port))
         finally:
             server.close()
-        with tempfile.TemporaryDirectory() as empty:
-            for folder, reason in (("/nowhere", "No such file"), (empty, "config.json: No such file"), (__file__, "not a folder")):
-                # nothing listened
-                with self.assertRaisesRegex(RuntimeError, f"no listening line but '': .*-m {folder}: {reason}.*a model is a folder"):
+        files = "config.json", "tokenizer.json", "model.safetensors.index.json"
+        with tempfile.TemporaryDirectory() as root:
+            cases = [("/nowhere", "No such file"), (__file__, "not a folder")]
+            for n, missing in enumerate(files):
+                folder = os.path.join(root, str(n))
+                os.mkdir(folder)
+                for name in files[:n]:
+                    shutil.copy(os.path.join("models/nano", name), folder)
+                cases.append((folder, f"{missing}: No such file"))
+            for folder, reason in cases: # nothing listened
+                with self.subTest(reason), self.assertRaisesRegex(
+                        RuntimeError, f"no listening line but '': .*-m {folder}: {reason}.*a model is a folder"):
                     serve.Server("-m", folder, wait=False)
 
     def test_bad_flags_stop_the_start(self):
@@ -288,7 +297,8 @@ class Ending(serve.unittest.TestCase):
     def test_a_load_can_be_broken_off(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "config.json")
-            path.write_text("{}", encoding="ascii")
+            for name in (path, "tokenizer.json", "model.safetensors.index.json"):
+                pathlib.Path(folder, name).write_text("{}", encoding="ascii")
             held = self.hold(path)
             server = serve.Server("-m", folder, wait=False)
             try:
