@@ -63,6 +63,11 @@ static bool counts_as_plain(const pl_depth *d, int lanes)
     return lanes > PL__DEPTH_LANES || (d->settings.plain_streams && lanes >= d->settings.plain_streams);
 }
 
+bool pl_depth_drafts(const pl_depth *d, int lanes)
+{
+    return !counts_as_plain(d, lanes);
+}
+
 static void decide_asks(pl_depth *d, pl_depth_round *round)
 {
     for (int i = 0; i < round->lanes; i++) {

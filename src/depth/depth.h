@@ -82,6 +82,8 @@ void pl_depth_close(pl_depth *depth); /* NULL is allowed */
 
 /* A new stream took the slot: forget what was learned about the one before. */
 void pl_depth_admit(pl_depth *depth, int slot);
+/* May a round of so many streams draft at all? If not it is plain, and neither function needs to be called. */
+bool pl_depth_drafts(const pl_depth *depth, int lanes);
 /* Set `ask` of every lane (before the pass), or `copy` and `depth` (after it). */
 void pl_depth_decide(pl_depth *depth, pl_depth_round *round);
 void pl_depth_observe(pl_depth *depth, const pl_depth_outcome *outcome);

@@ -43,6 +43,10 @@ static pl_status draft(pl__core *c, pl_error *err)
 {
     pl_depth_round round = {.lane = c->plan, .lanes = c->ins, .rows = c->target.rows};
     offer(c);
+    for (int i = 0; i < c->ins; i++)
+        c->in[i]->heads = 0;
+    if (!c->settings.drafts || !pl_depth_drafts(c->depth, c->ins))
+        return PL_OK; /* a plain round: exactly the work of a server without drafts */
     pl__draft_copies(c);
     pl_depth_decide(c->depth, &round);
     for (int i = 0; i < c->ins; i++)
