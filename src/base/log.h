@@ -1,4 +1,5 @@
-/* One line a message, on standard error: "paceline: warning: text". Safe from any thread. */
+/* One line a message, on standard error: "paceline: warning: text". Safe from any thread; never waits for a reader:
+ * where standard error is a pipe that is full, lines are lost, and the next one that is not tells how many. */
 #ifndef PL_BASE_LOG_H
 #define PL_BASE_LOG_H
 

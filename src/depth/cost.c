@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-/* The least of the first FIRST, since a program's first launches wait for pages; from then on a measurement weighs 1/n, at
- * least 1/CAP: the mean of about the last CAP. One stall (a page fault, another process) must not reprice a round, so
- * what is far above the mean is cut before it is taken in. */
+/* The least of the first FIRST, since a program's first launches wait for pages; from then on a measurement weighs
+ * 1/n, at least 1/CAP: the mean of about the last CAP. One stall (a page fault, another process) must not reprice a
+ * round, so what is far above the mean is cut before it is taken in. */
 enum { FIRST = 4, CAP = 40 };
 static const double CLIP = 2.0;
 

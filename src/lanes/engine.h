@@ -43,7 +43,7 @@ pl_status pl_engine_open(pl_engine **engine, const pl_target *target, const pl_d
 /* Bytes that pl_engine_open reserves: lanes, draws, rounds. Queues and logs come with the requests and go with them. */
 size_t pl_engine_bytes(const pl_target *target, const pl_draft_table *drafter);
 
-/* End it: waiting and running requests finish as cancelled within one layer, the thread is joined. Streams may
+/* End it: waiting and running requests finish as cancelled within a part of a layer, the thread is joined. Streams may
  * be read and released afterwards, but not before it has returned from another thread. NULL is allowed. */
 void pl_engine_close(pl_engine *engine);
 
