@@ -52,7 +52,7 @@ def report(rounds):
         for lane in r["lanes"]:
             s["tokens"] += lane["accepted"] + 1
             if lane["source"] == "copy":
-                found["copied"].saw(lane["accepted"], lane["accepted"] < lane["depth"])
+                found["copied"].saw(lane["accepted"], lane["missed"])
             if "confidence" not in lane:
                 continue
             # The row behind the last kept one shows the fate of one draft more, unless the reply ended there.

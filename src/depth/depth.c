@@ -163,7 +163,7 @@ static void learn(pl_depth *d, const pl_depth_result *r)
     if (!r->copy)
         return;
     pl__depth_slot *slot = &d->slot[r->slot];
-    int reached = r->accepted < r->depth ? r->accepted + 1 : r->accepted;
+    int reached = r->missed ? r->accepted + 1 : r->accepted;
     for (int k = 0; k < reached; k++) {
         slot->copy_kept = COPY_FADE * slot->copy_kept + (k < r->accepted);
         slot->copy_said = COPY_FADE * slot->copy_said + 1;

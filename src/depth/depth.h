@@ -58,7 +58,8 @@ typedef struct pl_depth_result {
     bool sampled, copy;
     int match;
     int depth;               /* drafts verified */
-    int accepted;            /* of them, kept */
+    int accepted;            /* of them, kept: one less than the tokens that came of the window */
+    bool missed;             /* the draft behind them was wrong; else all were kept, or the reply ended first */
     int heads;               /* drafts proposed by the pass, and */
     const float *confidence; /* [heads] */
     int agreed; /* how many of the proposed drafts, from the first, are what was drawn: at least accepted of heads; one

@@ -113,17 +113,17 @@ static void walk(pl__core *c, pl__lane *lane, const pl_depth_lane *plan, int row
                            .depth = plan->depth,
                            .heads = lane->heads,
                            .confidence = lane->confidence};
-    /* A draft that ends the reply counts as kept as well, though no row behind it is looked at. */
     while (on) {
         size_t before = lane->stream->count;
         on = pl__conclude_row(c, lane, row + made, &drawn[made]);
         if (lane->stream->count == before)
             break; /* nothing could be drawn */
         made++;
-        if (made > plan->depth || lane->window[made] != drawn[made - 1])
+        r->missed = made <= plan->depth && lane->window[made] != drawn[made - 1];
+        if (made > plan->depth || r->missed)
             break;
-        r->accepted++;
     }
+    r->accepted = made ? made - 1 : 0; /* the tokens beyond the one that any window gives */
     compare(lane, drawn, made, r);
     count(c, lane, plan, r);
     lane->kept += made;

@@ -74,6 +74,8 @@ static void write_lane(FILE *f, const pl_depth_result *r)
             : r->copy     ? "copy"
                           : "head",
             r->depth, r->accepted);
+    if (r->depth)
+        fprintf(f, ",\"missed\":%s", r->missed ? "true" : "false");
     if (r->copy)
         fprintf(f, ",\"match\":%d", r->match);
     if (r->heads) {

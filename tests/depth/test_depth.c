@@ -120,7 +120,7 @@ static void who_asks(void **state)
     assert_int_equal(lane[1].depth, 0);
     assert_int_equal(lane[2].depth, 0);
     /* Copies that never land lose their credit: the stream asks again. A new stream in the slot has it back. */
-    pl_depth_result miss = {.slot = 3, .copy = true, .match = 20, .depth = 5};
+    pl_depth_result miss = {.slot = 3, .copy = true, .match = 20, .depth = 5, .missed = true};
     for (int i = 0; i < 20; i++)
         pl_depth_observe(d, &(pl_depth_outcome){.result = &miss, .lanes = 1, .rows = 6, .verify_ms = 15});
     round.passed = false;
@@ -209,6 +209,7 @@ static void any_outcome(pl_depth *d, float (*confidence)[PL_DEPTH_MOST + 1])
                                       .match = kit_below(40),
                                       .depth = depth,
                                       .accepted = kit_below(depth + 1),
+                                      .missed = kit_below(2),
                                       .heads = heads,
                                       .confidence = confidence[i],
                                       .agreed = kit_below(heads + 1),

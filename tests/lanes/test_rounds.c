@@ -32,6 +32,8 @@ static pl_outcome run_one(const pl_request *q, const pl_core_settings *settings,
     plain_reply(q, NULL, expected);
     assert_true(kit_equal(&k.ending[0], expected));
     pl_outcome outcome = k.ending[0].outcome;
+    /* However it ended: one token from the prompt, one a round, and the drafts that were kept. */
+    assert_int_equal(outcome.numbers.rounds + outcome.numbers.accepted + 1, outcome.tokens);
     kit_close(&k);
     return outcome;
 }
