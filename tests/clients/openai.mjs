@@ -34,7 +34,7 @@ async function startServer(...flags) {
     return { child, base };
 }
 
-const { child, base } = await startServer("--queue", "2");
+const { child, base } = await startServer("--queue", "2", "--parallel", "1");
 const client = new OpenAI({ baseURL: `${base}/v1`, apiKey: "any", maxRetries: 0 });
 
 async function collect(stream) {
