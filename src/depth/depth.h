@@ -30,7 +30,6 @@ typedef struct pl_depth_settings {
 /* One decoding stream of a round. */
 typedef struct pl_depth_lane {
     int slot;
-    bool fresh;              /* its first round */
     bool drafts;             /* it may draft: the request and the server say so */
     bool sampled;            /* temperature above 0 */
     int most;                /* drafts that its window has room for; 0: none, whatever is offered */

@@ -163,7 +163,6 @@ pl_status pl__core_admit(pl__core *c, pl_stream *stream, pl_error *err)
     lane->phase = PL__PROMPT;
     lane->outcome = stream->outcome;
     lane->passed_over = 0;
-    lane->heads = lane->copies = 0;
     lane->arrival = c->arrivals++;
     lane->admitted_ns = pl_now_ns();
     if (!stream->started)
@@ -192,13 +191,9 @@ void pl__core_leave(pl__core *c, pl__lane *lane)
 {
     pl_stream *s = lane->stream;
     pl_outcome *o = &lane->outcome;
-    o->prompt_tokens = s->request.prompt_len;
-    o->tokens = s->count;
-    pl_sha256_hex(&s->sha, o->token_sha);
-    if (s->count) {
-        o->timings.first = s->first_ns - s->submitted_ns;
+    pl__stream_account(s, o);
+    if (s->count)
         o->timings.decode = pl_now_ns() - s->first_ns;
-    }
     clear(c, lane);
     c->left(c->left_arg, s, o);
 }

@@ -37,14 +37,11 @@ void pl__draft_copies(pl__core *c)
 {
     for (int i = 0; i < c->ins; i++) {
         pl__lane *lane = c->in[i];
-        lane->copies = 0;
-        if (!c->plan[i].drafts || c->plan[i].most < 1)
+        pl_depth_lane *plan = &c->plan[i];
+        if (!plan->drafts || plan->most < 1)
             continue;
         pl__copy_extend(&lane->copy, lane->token, lane->tokens);
-        int most = c->plan[i].most < PL_WINDOW_DRAFTS ? c->plan[i].most : PL_WINDOW_DRAFTS;
-        lane->copies = pl__copy_find(&lane->copy, lane->token, lane->tokens, lane->copied, most, &lane->match);
-        c->plan[i].copies = lane->copies;
-        c->plan[i].match = lane->match;
+        plan->copies = pl__copy_find(&lane->copy, lane->token, lane->tokens, lane->copied, plan->most, &plan->match);
     }
 }
 
@@ -90,7 +87,6 @@ pl_status pl__draft_pass(pl__core *c, pl_error *err)
     int asks = 0;
     for (int i = 0; i < c->ins; i++) {
         pl__lane *lane = c->in[i];
-        lane->heads = 0;
         if (!c->plan[i].ask)
             continue;
         c->ask[asks] = (pl_draft_ask){.slot = lane->slot, .anchor = lane->token[lane->tokens - 1]};

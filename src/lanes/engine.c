@@ -68,12 +68,8 @@ static void finish_unrun(pl_engine *e, pl_stream *s, pl_finish reason, const pl_
 {
     pl_outcome outcome = s->outcome; /* one that gave its slot up has numbers */
     outcome.reason = reason;
-    outcome.prompt_tokens = s->request.prompt_len;
-    outcome.tokens = s->count;
-    pl_sha256_hex(&s->sha, outcome.token_sha);
-    if (s->count)
-        outcome.timings.first = s->first_ns - s->submitted_ns;
-    else
+    pl__stream_account(s, &outcome);
+    if (!s->count)
         outcome.timings.queued = pl_now_ns() - s->submitted_ns;
     if (error)
         outcome.error = *error;

@@ -25,13 +25,12 @@ typedef struct pl__lane {
 
     int passed_over;  /* PROMPT: pieces that others got since its last */
     uint64_t served;  /* REPLY: which of all windows its last one was; 0: none yet */
-    bool fresh;       /* REPLY: no round yet */
     bool over;        /* REPLY: ended in this round */
     uint64_t arrival; /* order of admission */
     int64_t admitted_ns;
 
     /* drafts at hand, for one round */
-    int heads, copies, match;
+    int heads;
     int32_t head[PL_BLOCK_MOST];
     float confidence[PL_BLOCK_MOST];
     int32_t copied[PL_WINDOW_DRAFTS];

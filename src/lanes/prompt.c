@@ -53,7 +53,6 @@ static void report(pl__lane *lane)
 static void begin_reply(pl__core *c, pl__lane *lane)
 {
     lane->phase = PL__REPLY;
-    lane->fresh = true;
     lane->served = 0;
     c->prompts--;
     c->replies++;

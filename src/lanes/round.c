@@ -32,7 +32,6 @@ static void offer(pl__core *c)
         pl__lane *lane = c->in[i];
         const pl_request *q = pl__lane_request(lane);
         c->plan[i] = (pl_depth_lane){.slot = lane->slot,
-                                     .fresh = lane->fresh,
                                      .drafts = c->settings.drafts && q->draft,
                                      .sampled = q->sampling.temperature > 0,
                                      .most = most_drafts(c, lane)};
@@ -109,7 +108,7 @@ static void walk(pl__core *c, pl__lane *lane, const pl_depth_lane *plan, int row
     *r = (pl_depth_result){.slot = lane->slot,
                            .sampled = plan->sampled,
                            .copy = plan->copy,
-                           .match = lane->match,
+                           .match = plan->match,
                            .depth = plan->depth,
                            .heads = lane->heads,
                            .confidence = lane->confidence};
@@ -128,7 +127,6 @@ static void walk(pl__core *c, pl__lane *lane, const pl_depth_lane *plan, int row
     count(c, lane, plan, r);
     lane->kept += made;
     lane->served = ++c->turns;
-    lane->fresh = false;
     lane->over = !on;
 }
 

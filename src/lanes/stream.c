@@ -80,6 +80,15 @@ pl_status pl__stream_new(pl_stream **out, const pl_request *request, struct pl_e
     return PL_OK;
 }
 
+void pl__stream_account(const pl_stream *s, pl_outcome *o)
+{
+    o->prompt_tokens = s->request.prompt_len;
+    o->tokens = s->count;
+    pl_sha256_hex(&s->sha, o->token_sha);
+    if (s->count)
+        o->timings.first = s->first_ns - s->submitted_ns;
+}
+
 void pl__stream_discard(pl_stream *stream)
 {
     free_stream(stream);

@@ -56,6 +56,9 @@ void pl__stream_discard(pl_stream *stream);
 /* Drop one reference. */
 void pl__stream_unref(pl_stream *stream);
 
+/* What the log says of the reply so far: its tokens, their hash, when the first one came. Engine thread. */
+void pl__stream_account(const pl_stream *stream, pl_outcome *outcome);
+
 /* Engine side: publish what happened. */
 void pl__stream_start(pl_stream *stream);
 void pl__stream_prefilled(pl_stream *stream, size_t prefilled);

@@ -171,7 +171,6 @@ static void any_round(pl_depth *d, float (*confidence)[PL_DEPTH_MOST + 1])
     pl_depth_round round = {.lane = lane, .lanes = n, .rows = n + kit_below(80)};
     for (int i = 0; i < n; i++)
         lane[i] = (pl_depth_lane){.slot = i,
-                                  .fresh = kit_below(2),
                                   .drafts = kit_below(8),
                                   .sampled = kit_below(2),
                                   .most = kit_below(PL_DEPTH_MOST + 1),
