@@ -172,6 +172,61 @@ static void staggered(twins *t, const prompt *prompts, int count, int n, int kin
     kit_close(&k);
 }
 
+/* Drafts out of a file: the reply as it will be, with wrong tokens among it. */
+static struct {
+    FILE *file; /* int32 a token of the reply */
+    int prompt;
+    const twins *twins;
+} injected;
+
+static pl_status inject(void *arg, const pl_draft_ask *ask, int asks, pl_draft_choose *choose, void *choose_arg,
+                        int32_t *draft, float *confidence, float *margin, pl_error *err)
+{
+    (void)arg, (void)choose, (void)choose_arg, (void)err;
+    int block = injected.twins->drafter.block;
+    assert_int_equal(asks, 1);
+    /* The anchor stands behind what is kept, the first draft behind the anchor. */
+    long first = pl_drafter_count(injected.twins->both.model, ask->slot) + 1 - injected.prompt;
+    assert_int_equal(fseek(injected.file, first * (long)sizeof *draft, SEEK_SET), 0);
+    size_t got = fread(draft, sizeof *draft, (size_t)block, injected.file);
+    for (int i = 0; i < block; i++) {
+        draft[i] = i < (int)got ? draft[i] : -1;
+        confidence[i] = margin[i] = 1;
+    }
+    return PL_OK;
+}
+
+static void drafts_from_a_file(twins *t, const prompt *p)
+{
+    static kit k;
+    static plain expected;
+    pl_core_settings settings = {.drafts = true, .joint = 1, .fixed_depth = 5};
+    for (int kind = 0; kind < 4; kind++) {
+        pl_request q = request_of(p, kind);
+        plain_reply_of(&t->plain, &q, NULL, &expected);
+        injected.file = tmpfile();
+        injected.prompt = (int)p->len;
+        injected.twins = t;
+        assert_non_null(injected.file);
+        for (size_t i = 0; i < expected.count; i++) {
+            int32_t id = expected.token[i];
+            if (i % 4 == 2) /* any other token */
+                id = (id + 1 + below(t->plain.vocab - 1)) % t->plain.vocab;
+            assert_int_equal(fwrite(&id, sizeof id, 1, injected.file), 1);
+        }
+        pl_draft_table table = t->drafter;
+        table.propose = inject;
+        kit_open_on(&k, pl_model_target_table(t->target), &table, &settings);
+        kit_admit(&k, kit_stream(&k, &q));
+        kit_run(&k);
+        assert_true(kit_equal(&k.ending[0], &expected));
+        const pl_numbers *n = &k.ending[0].outcome.numbers;
+        assert_true(n->accepted > 0 && n->accepted < n->drafted); /* right ones and wrong ones were met */
+        kit_close(&k);
+        fclose(injected.file);
+    }
+}
+
 static void streams_on(const char *dir, const prompt *prompts, int count)
 {
     static twins t;
@@ -181,6 +236,7 @@ static void streams_on(const char *dir, const prompt *prompts, int count)
         staggered(&t, prompts, count, n, n);
     print_message("%llu drafts verified, %llu kept\n", (unsigned long long)drafted, (unsigned long long)accepted);
     assert_true(accepted > 0);
+    drafts_from_a_file(&t, &prompts[0]);
     spoiled = &t;
     t.drafter.propose = spoil;
     staggered(&t, prompts, count, MOST_STREAMS / 2, 0);
